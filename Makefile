@@ -1,0 +1,37 @@
+# make demo    what pairsmith does, on data that comes with scikit-learn
+# make test    everything that must hold before a change lands (includes make check)
+# make check   ruff and mypy
+# Each creates .venv and installs what it needs on the first run; after that it starts at once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check clean
+.DELETE_ON_ERROR:
+
+demo: .venv/demo
+	@$(BIN)/python experiments/demo.py
+
+test: check
+	@$(BIN)/pytest
+
+check: .venv/dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Stamps: touched when an install succeeded, stale when pyproject.toml changes.
+.venv/demo: EXTRAS = plots
+.venv/dev: EXTRAS = dev
+.venv/demo .venv/dev: pyproject.toml | .venv/bin/python
+	@echo "Installing pairsmith[$(EXTRAS)] into .venv (once; takes a minute or two) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pairsmith needs Python 3.11 or newer; try: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "python3 has no venv module; on Debian: apt-get install python3-venv" >&2; rm -rf .venv; exit 1; }

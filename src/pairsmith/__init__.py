@@ -1,0 +1,51 @@
+"""pairsmith answers one question: which pairs should people compare next?
+
+    import pairsmith as ps
+    sel = ps.select(X, k=100, labeled=A)      # the pairs to ask, most informative first
+    sel.pairs, sel.gains, sel.to_frame()
+
+The map, from the outside in:
+
+    cli          the command line
+    selection    select() and Selection: input checked, names resolved, run, timed
+    greedy       the paper's eight algorithms
+    objectives   criteria other than D-optimality
+    design       the information matrix A, its log det, whitened features
+    candidates   which pairs may be asked: AllPairs, WithinGroups, PairList
+    kernels      compiled inner loops
+
+The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
+these pages. Row numbers count from 0.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pairsmith.candidates import AllPairs, PairList, WithinGroups
+    from pairsmith.design import Design
+    from pairsmith.selection import Selection, select
+
+__version__ = "0.1.0.dev0"
+
+# Loaded on first use: numba and its compiled kernels take a while, and `import pairsmith` should not.
+_HOME = {
+    "AllPairs": "candidates",
+    "PairList": "candidates",
+    "WithinGroups": "candidates",
+    "Design": "design",
+    "Selection": "selection",
+    "select": "selection",
+}
+
+__all__ = ["AllPairs", "Design", "PairList", "Selection", "WithinGroups", "select"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"pairsmith.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'pairsmith' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,208 @@
+"""Which pairs may be asked: all of them, those within groups, or a list.
+
+Every kind is reduced to one form, `Rows`: item i may meet the items
+
+    partner[first[i] : first[i] + count[i]],    ascending, all greater than i.
+
+For all pairs `partner` is 0..N-1 and row i starts at i + 1; for groups it is the items sorted by group; only
+an explicit list spells its pairs out. So N = 1,000,000 costs O(N), not 5e11 of anything. The pairs are numbered
+row by row, which is lexicographic order: pair number e is the e-th smallest (i, j).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Candidate pairs i < j, row by row (see the module's docstring)."""
+
+    partner: npt.NDArray[np.int32]
+    first: Ints
+    count: Ints
+
+    @cached_property
+    def start(self) -> Ints:
+        """start[i] is the number of row i's first pair; start[N] is how many pairs there are."""
+        return np.concatenate([[0], np.cumsum(self.count)])
+
+    def __len__(self) -> int:
+        return int(self.start[-1])
+
+    @property
+    def n_items(self) -> int:
+        return len(self.count)
+
+    def pairs(self, numbers: Ints) -> Ints:
+        """The pairs (i, j) that have these numbers."""
+        i = np.searchsorted(self.start, numbers, side="right") - 1
+        j = self.partner[self.first[i] + (numbers - self.start[i])]
+        return np.column_stack([i, j]).astype(np.int64)
+
+    def numbers(self, pairs: Ints) -> Ints:
+        """The numbers of these pairs (i < j), -1 for one that is no candidate."""
+        low = self.first[pairs[:, 0]]
+        end = low + self.count[pairs[:, 0]]
+        high, wanted = end.copy(), pairs[:, 1]
+        while np.any(low < high):  # binary search in every row at once
+            middle = (low + high) // 2
+            smaller = (low < high) & (self.partner[np.minimum(middle, len(self.partner) - 1)] < wanted)
+            high = np.where(smaller, high, np.minimum(high, middle))
+            low = np.where(smaller, middle + 1, low)
+        found = low < end
+        found[found] = self.partner[low[found]] == wanted[found]
+        return np.where(found, self.start[pairs[:, 0]] + low - self.first[pairs[:, 0]], -1)
+
+    def degrees(self) -> Ints:
+        """In how many candidate pairs each item stands."""
+        change = np.zeros(len(self.partner) + 1, dtype=np.int64)
+        np.add.at(change, self.first, 1)
+        np.add.at(change, self.first + self.count, -1)
+        as_second = np.bincount(self.partner, weights=np.cumsum(change)[:-1], minlength=self.n_items)
+        return self.count + as_second.astype(np.int64)
+
+    def among(self, keep: Bools) -> Rows:
+        """Only the pairs whose two items are both kept, in O(N + len(partner))."""
+        kept = keep[self.partner]
+        position = np.concatenate([[0], np.cumsum(kept)])
+        first = position[self.first]
+        count = np.where(keep, position[self.first + self.count] - first, 0)
+        return Rows(self.partner[kept], first, count)
+
+
+class AllPairs:
+    """Every pair of the N items: N (N - 1) / 2 of them, none of them stored."""
+
+    def rows(self, n: int) -> Rows:
+        items = np.arange(n, dtype=np.int64)
+        return Rows(items.astype(np.int32), items + 1, n - 1 - items)
+
+    def __repr__(self) -> str:
+        return "AllPairs()"
+
+
+class WithinGroups:
+    """Pairs of items of one group: the answers to a prompt, the documents of a query.
+
+    `groups` names each item's group, in the order of the items.
+    """
+
+    def __init__(self, groups: npt.ArrayLike) -> None:
+        values: npt.NDArray[Any] = np.asarray(groups)
+        if values.ndim != 1:
+            raise ValueError(f"groups must be one name for each item, got an array of shape {values.shape}")
+        missing = values != values if values.dtype.kind in "fO" else np.zeros(len(values), dtype=bool)
+        if values.dtype.kind == "O":
+            missing = missing | np.array([value is None for value in values], dtype=bool)
+        if np.any(missing):
+            raise ValueError(f"groups: item {int(np.argmax(missing))} has no group; give every item one")
+        if values.dtype.kind == "O":
+            values = values.astype(str)
+        self.codes: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+    def rows(self, n: int) -> Rows:
+        if len(self.codes) != n:
+            raise ValueError(f"groups names {len(self.codes)} items, but X has {n}; give one group for each item")
+        items = np.argsort(self.codes, kind="stable")  # stable: ascending within each group
+        position = np.empty(n, dtype=np.int64)
+        position[items] = np.arange(n)
+        group_end = np.cumsum(np.bincount(self.codes))[self.codes]
+        return Rows(items.astype(np.int32), position + 1, group_end - position - 1)
+
+    def __repr__(self) -> str:
+        return f"WithinGroups(<{len(self.codes)} items in {len(np.unique(self.codes))} groups>)"
+
+
+class PairList:
+    """These pairs and no others: an (M, 2) array of row numbers. Order within a pair does not matter."""
+
+    def __init__(self, pairs: npt.ArrayLike) -> None:
+        self.array = as_pairs(pairs, "candidates")
+
+    def rows(self, n: int) -> Rows:
+        check_items(self.array, n, "candidates")
+        codes = np.unique(self.array[:, 0] * n + self.array[:, 1])
+        i, j = np.divmod(codes, n)
+        count = np.bincount(i, minlength=n).astype(np.int64)
+        return Rows(j.astype(np.int32), np.cumsum(count) - count, count)
+
+    def __repr__(self) -> str:
+        return f"PairList(<{len(self.array)} pairs>)"
+
+
+Candidates = AllPairs | WithinGroups | PairList
+
+
+def as_items(values: npt.ArrayLike, name: str) -> Ints:
+    """Whole row numbers, whatever holds them; `name` is the argument that the error speaks of."""
+    array: npt.NDArray[Any] = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind == "b":
+        raise ValueError(f"{name} must be row numbers, got true/false values; use numpy.flatnonzero({name})")
+    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be whole row numbers, got {array.dtype} values")
+    return array.astype(np.int64)
+
+
+def as_pairs(values: npt.ArrayLike, name: str) -> Ints:
+    """An (M, 2) array with i < j in each row; self-pairs are refused."""
+    array = as_items(values, name)
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} must have two columns, one pair a row; got shape {array.shape}")
+    same = array[:, 0] == array[:, 1]
+    if np.any(same):
+        row = int(np.argmax(same))
+        raise ValueError(f"{name}: row {row} pairs item {array[row, 0]} with itself; remove it")
+    return np.sort(array, axis=1)
+
+
+def check_items(array: Ints, n: int, name: str) -> None:
+    """Refuse row numbers outside 0..n-1."""
+    outside = (array < 0) | (array >= n)
+    if np.any(outside):
+        raise ValueError(f"{name} holds {array[outside][0]}, but the rows of X are numbered 0 to {n - 1}")
+
+
+@dataclass
+class Remaining:
+    """The candidates still to be had: not compared before, not picked yet, no item at its exposure cap."""
+
+    rows: Rows
+    taken: Ints  # numbers of the pairs that are gone, ascending
+    room: Ints  # how often each item may still be picked
+    full: Bools = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.full = self.room <= 0
+
+    def allows(self, i: int, j: int) -> bool:
+        if self.full[i] or self.full[j]:
+            return False
+        number = self._number(i, j)
+        at = np.searchsorted(self.taken, number)
+        return bool(at == len(self.taken) or self.taken[at] != number)
+
+    def take(self, i: int, j: int) -> None:
+        number = self._number(i, j)
+        self.taken = np.insert(self.taken, np.searchsorted(self.taken, number), number)
+        for item in (i, j):
+            self.room[item] -= 1
+            self.full[item] = self.room[item] <= 0
+
+    def _number(self, i: int, j: int) -> int:
+        first = self.rows.first[i]
+        return int(self.rows.start[i] + np.searchsorted(self.rows.partner[first : first + self.rows.count[i]], j))

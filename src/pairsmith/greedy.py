@@ -1,0 +1,233 @@
+"""The paper's eight greedy algorithms (Sections 4 and 5, Appendix A), readable beside the paper.
+
+Two axes. A *rule* says how a pair's proxy gain d_e = x_e'A^-1 x_e is known at the current step: naive, through a
+factorization, or by scalar updates. A *search* finds the largest: exhaustively, or lazily through a heap of
+stale gains, which submodularity makes upper bounds. Each algorithm is a generator of (i, j, gain); all eight
+give the greedy sequence, the smaller (i, j) among equal gains. They keep the paper's complexity so that their
+timings mean what the paper's mean; for speed there is the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pairsmith import kernels
+from pairsmith.candidates import Remaining
+from pairsmith.design import Design, Floats, Steps
+
+_BLOCK = 1 << 18  # pairs that one thread treats at a time: their gains (2 MB) stay in the cache
+_NAIVE_BLOCK = 1 << 12  # pairs whose difference vectors are multiplied with the root at a time
+_BUDGET = 1 << 20  # lazy evaluations between two looks at the outside world
+
+
+@dataclass
+class Run:
+    """What an algorithm works on, and what it counts on the way."""
+
+    design: Design
+    remaining: Remaining
+    k: int
+    threads: int = 1
+    diagnostics: dict[str, Any] = field(default_factory=lambda: {"evaluations": 0})
+
+    def blocks(self, pairs: int) -> list[tuple[int, int]]:
+        """Ranges of rows with about that many pairs each (at least one row), the same for any thread count."""
+        start = self.remaining.rows.start
+        rows = [0]
+        while rows[-1] < len(start) - 1:
+            reach = int(np.searchsorted(start, start[rows[-1]] + pairs, side="right")) - 1
+            rows.append(max(reach, rows[-1] + 1))
+        return [(a, b) for a, b in zip(rows, rows[1:], strict=False) if start[b] > start[a]]
+
+    def row_arrays(self) -> tuple[Any, ...]:
+        rows = self.remaining.rows
+        return rows.partner, rows.first, rows.count, rows.start
+
+
+class Naive:
+    """d_e = x_e'A^-1 x_e from scratch, O(d^2) a pair (Alg. 2, Alg. 6)."""
+
+    code = kernels.NAIVE
+    threads = False  # the work is one GEMM after another, and BLAS has threads of its own
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def gains(self, low: int, high: int, out: Floats) -> Floats:
+        rows, design = self.run.remaining.rows, self.run.design
+        begin, end = rows.start[low], rows.start[high]
+        for at in range(begin, end, _NAIVE_BLOCK):
+            i, j = rows.pairs(np.arange(at, min(at + _NAIVE_BLOCK, end))).T
+            projected = (design.X[i] - design.X[j]) @ design.root
+            out[at - begin : at - begin + len(i)] = np.einsum("ed,ed->e", projected, projected)
+        return out[: end - begin]
+
+    def update(self, v: Floats, largest: float) -> None:
+        """Nothing is kept between steps: the next gains come from the new root."""
+
+
+class Factorization:
+    """d_e = |z_i - z_j|^2 with z = U x and A^-1 = U'U factorized at each step, O(d) a pair (Alg. 3)."""
+
+    code = kernels.FACTORIZATION
+    threads = True
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.update(np.empty(0), 0.0)
+
+    def update(self, v: Floats, largest: float) -> None:
+        self.Z = self.run.design.whiten(self.run.design.factor())
+
+    def gains(self, low: int, high: int, out: Floats) -> Floats:
+        start = self.run.remaining.rows.start
+        kernels.distances(self.Z, *self.run.row_arrays(), low, high, out)
+        return out[: start[high] - start[low]]
+
+
+class Scalar:
+    """d_e <- d_e - (v'x_i - v'x_j)^2 for every pair at each step, O(1) a pair (Alg. 4)."""
+
+    code = kernels.SCALAR
+    threads = True
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.all_gains = np.empty(len(run.remaining.rows))
+        self.from_scratch = Factorization(run)
+        self.computed_at = np.inf
+        self.rho: Floats | None = None
+
+    def update(self, v: Floats, largest: float) -> None:
+        if self.rho is None:
+            self.computed_at = largest
+        if largest < kernels.CANCELLED * self.computed_at:
+            # The subtractions have eaten digits (gains collapse when k passes d): compute afresh, O(N^2 d).
+            self.from_scratch.update(v, largest)
+            self.rho = None
+            return
+        self.rho = self.run.design.X @ v
+        self.rho_partner = self.rho[self.run.remaining.rows.partner]
+
+    def gains(self, low: int, high: int, out: Floats) -> Floats:
+        partner, first, count, start = self.run.row_arrays()
+        kept = self.all_gains[start[low] : start[high]]
+        if self.rho is None:
+            return self.from_scratch.gains(low, high, kept)
+        kernels.subtract_squares(kept, self.rho, self.rho_partner, first, count, start, low, high)
+        return kept
+
+
+Rule = Naive | Factorization | Scalar
+
+
+def exhaustive(make_rule: type[Rule], run: Run) -> Steps:
+    """FindMax over every remaining pair at each step (Alg. 1)."""
+    rule = make_rule(run)
+    blocks = run.blocks(_BLOCK)
+    start = run.remaining.rows.start
+    largest_block = max(int(start[high] - start[low]) for low, high in blocks)
+
+    def search(block: tuple[int, int]) -> tuple[float, int]:
+        out = np.empty(0) if isinstance(rule, Scalar) else np.empty(largest_block)
+        gains = rule.gains(*block, out)
+        largest, number = kernels.best(gains, *run.row_arrays(), *block, run.remaining.full, run.remaining.taken)
+        return largest, -number  # so that the maximum is the smaller number among equals
+
+    with ThreadPoolExecutor(run.threads) as pool:
+        parallel = rule.threads and run.threads > 1 and len(blocks) > 1
+        while True:
+            largest, number = max((pool.map if parallel else map)(search, blocks))
+            run.diagnostics["evaluations"] += len(run.remaining.rows)
+            if number > 0 or largest == -np.inf:
+                return  # every pair that is left has an item at its cap
+            i, j = (int(item) for item in run.remaining.rows.pairs(np.array([-number]))[0])
+            gain, v = run.design.add(i, j)
+            run.remaining.take(i, j)
+            yield i, j, gain
+            rule.update(v, largest)
+
+
+def lazy(make_rule: type[Rule], run: Run, memoize: bool = False) -> Steps:
+    """A heap of stale gains; only what surfaces is brought up to date (Alg. 5 to 8).
+
+    With `memoize`, z_i and rho_li are computed when a pair first needs them; without it, for all items at each
+    step. The heap takes 20 bytes a pair.
+    """
+    design, remaining = run.design, run.remaining
+    rule = make_rule.code
+    n, d = design.X.shape
+    X = design.X
+    gain, code, since = _heap(make_rule, run)
+    size = len(gain)
+
+    Z = np.zeros((n, d) if rule != kernels.NAIVE else (0, d))
+    fresh = np.full(n, -1, dtype=np.int32)
+    V = np.zeros((run.k, d))
+    rho = np.full((n, run.k) if rule == kernels.SCALAR else (0, 0), np.nan)
+
+    for step in range(run.k):
+        if rule != kernels.FACTORIZATION:
+            factor = design.root
+        else:
+            factor = design.factor()
+            if step and not memoize:
+                Z, fresh[:] = design.whiten(factor), step
+        pair = -2
+        while pair == -2:
+            pair, size, evaluations = kernels.lazy_maximum(
+                gain, code, since, size, step, remaining.full, rule, X, factor, Z, fresh, V, rho, _BUDGET
+            )
+            run.diagnostics["evaluations"] += evaluations
+        if pair == -1:
+            return
+        i, j = divmod(int(pair), n)
+        exact, V[step] = design.add(i, j)
+        remaining.take(i, j)
+        yield i, j, exact
+        if rule == kernels.SCALAR and not memoize:
+            rho[:, step] = X @ V[step]
+
+
+def _heap(make_rule: type[Rule], run: Run) -> tuple[Any, Any, Any]:
+    """PreProcessing of Alg. 5: every remaining pair with its gain at step 0."""
+    rows = run.remaining.rows
+    rule = make_rule(run) if make_rule is Naive else Factorization(run)
+    gain, code = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
+
+    def fill(block: tuple[int, int]) -> None:
+        rule.gains(*block, gain[rows.start[block[0]] : rows.start[block[1]]])
+        kernels.fill_codes(code, *run.row_arrays(), *block)
+
+    with ThreadPoolExecutor(run.threads) as pool:
+        list((pool.map if rule.threads and run.threads > 1 else map)(fill, run.blocks(_BLOCK)))
+    run.diagnostics["evaluations"] += len(rows)
+    if len(run.remaining.taken):
+        gain, code = np.delete(gain, run.remaining.taken), np.delete(code, run.remaining.taken)
+    kernels.heapify(gain, code)
+    return gain, code, np.zeros(len(gain), dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    short: str  # the paper's abbreviation
+    run: Callable[[Run], Steps]
+    bytes_per_pair: int  # memory that grows with the number of candidates
+
+
+ALGORITHMS = {
+    "naive": Algorithm("NG", partial(exhaustive, Naive), 0),
+    "factorization": Algorithm("FG", partial(exhaustive, Factorization), 0),
+    "scalar": Algorithm("SG", partial(exhaustive, Scalar), 8),
+    "naive-lazy": Algorithm("NL", partial(lazy, Naive), 20),
+    "factorization-lazy": Algorithm("FLP", partial(lazy, Factorization), 20),
+    "factorization-lazy-memo": Algorithm("FLM", partial(lazy, Factorization, memoize=True), 20),
+    "scalar-lazy": Algorithm("SLP", partial(lazy, Scalar), 20),
+    "scalar-lazy-memo": Algorithm("SLM", partial(lazy, Scalar, memoize=True), 20),
+}

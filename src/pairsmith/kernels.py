@@ -1,0 +1,246 @@
+"""Compiled inner loops over plain arrays. No validation, no objects, no global state.
+
+Candidate pairs come as the arrays of `candidates.Rows`: row i holds the pairs of i with
+partner[first[i] : first[i] + count[i]], numbered from start[i].
+"""
+
+import numpy as np
+from numba import njit
+
+# Sums may be reassociated and fused, which is what lets them vectorise. fastmath=True would also let the
+# compiler assume that there is no inf or nan, which breaks every test for them.
+_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+
+NAIVE, FACTORIZATION, SCALAR = 0, 1, 2
+
+# A value got by subtraction has lost digits once it is this small beside what it came from.
+CANCELLED = 1e-4
+
+_TILE = 64  # partners whose features stay in the second-level cache while 32 rows pass over them
+_STRIP = 32
+
+
+@_compiled
+def distances(Z, partner, first, count, start, low, high, out):
+    """out[e - start[low]] = |z_i - z_j|^2 for every pair e of the rows low to high - 1.
+
+    Differences are taken before squaring: |z_i|^2 + |z_j|^2 - 2 z_i'z_j would be one GEMM, but cancels for
+    near pairs. Four partners at a time share the loads of z_i (N = 3000, d = 400: 2.5 times one at a time).
+    """
+    d = Z.shape[1]
+    base = start[low]
+    for strip in range(low, high, _STRIP):
+        end = min(strip + _STRIP, high)
+        left, right, total = np.int64(2**62), np.int64(0), np.int64(0)
+        for i in range(strip, end):
+            if count[i] > 0:
+                left = min(left, first[i])
+                right = max(right, first[i] + count[i])
+                total += count[i]
+        if total == 0:
+            continue
+        # Rows of far apart groups span many tiles and fill few: then one pass a row is best.
+        tile = _TILE if total >= right - left else right - left
+        for p_low in range(left, right, tile):
+            for i in range(strip, end):
+                p = max(first[i], p_low)
+                p_high = min(first[i] + count[i], p_low + tile)
+                e = start[i] - base + p - first[i]
+                while p + 4 <= p_high:
+                    j0, j1, j2, j3 = partner[p], partner[p + 1], partner[p + 2], partner[p + 3]
+                    s0 = s1 = s2 = s3 = 0.0
+                    for c in range(d):
+                        z = Z[i, c]
+                        s0 += (z - Z[j0, c]) ** 2
+                        s1 += (z - Z[j1, c]) ** 2
+                        s2 += (z - Z[j2, c]) ** 2
+                        s3 += (z - Z[j3, c]) ** 2
+                    out[e], out[e + 1], out[e + 2], out[e + 3] = s0, s1, s2, s3
+                    p += 4
+                    e += 4
+                while p < p_high:
+                    out[e] = _squared_distance(Z, i, partner[p])
+                    p += 1
+                    e += 1
+
+
+@_compiled
+def _squared_distance(Z, i, j):
+    total = 0.0
+    for c in range(Z.shape[1]):
+        total += (Z[i, c] - Z[j, c]) ** 2
+    return total
+
+
+@_compiled
+def subtract_squares(gains, rho, rho_partner, first, count, start, low, high):
+    """d_e <- d_e - (rho_i - rho_j)^2 for the pairs of the rows low to high - 1 (Eq. 14)."""
+    base = start[low]
+    for i in range(low, high):
+        e, p, r = start[i] - base, first[i], rho[i]
+        for t in range(count[i]):
+            gains[e + t] -= (r - rho_partner[p + t]) ** 2
+
+
+@_compiled
+def best(gains, partner, first, count, start, low, high, full, taken):
+    """The largest gain among the rows low to high - 1 and its pair's number: the first of equals, or -1."""
+    base = start[low]
+    largest, where = -np.inf, np.int64(-1)
+    for i in range(low, high):
+        if full[i]:
+            continue
+        e, p = start[i], first[i]
+        for t in range(count[i]):
+            if gains[e - base + t] > largest and not full[partner[p + t]] and not _holds(taken, e + t):
+                largest, where = gains[e - base + t], e + t
+    return largest, where
+
+
+@_compiled
+def _holds(ascending, value):
+    at = np.searchsorted(ascending, value)
+    return at < len(ascending) and ascending[at] == value
+
+
+# The lazy algorithms' max-heap: parallel arrays, the root at 0, the children of h at 4h + 1 to 4h + 4 (four
+# gains share a cache line, and half the levels of a binary heap mean half the misses). Ordered by gain, then
+# by smaller pair; a pair (i, j) is coded as i * n + j.
+
+
+@_compiled
+def fill_codes(code, partner, first, count, start, low, high):
+    """code[e] = i n + j for the pairs of the rows low to high - 1."""
+    n = len(count)
+    for i in range(low, high):
+        for t in range(count[i]):
+            code[start[i] + t] = i * n + partner[first[i] + t]
+
+
+@_compiled
+def heapify(gain, code):
+    """Floyd's construction; at that point every entry is of step 0."""
+    size = len(gain)
+    since = np.zeros(1, np.int32)
+    for h in range((size - 2) // 4, -1, -1):
+        _sift_down(gain, code, since, size, h, gain[h], code[h], np.int32(0))
+
+
+@_compiled
+def _larger_child(gain, code, size, h):
+    """The child of h that comes first in the heap's order, or -1."""
+    c = 4 * h + 1
+    if c >= size:
+        return np.int64(-1)
+    top = c
+    for other in range(c + 1, min(c + 4, size)):
+        if gain[other] > gain[top] or (gain[other] == gain[top] and code[other] < code[top]):
+            top = other
+    return top
+
+
+@_compiled
+def _sift_down(gain, code, since, size, h, g, c, s):
+    """Put (g, c, s) at h or below, where it belongs."""
+    timed = len(since) == len(gain)
+    while True:
+        child = _larger_child(gain, code, size, h)
+        if child < 0 or g > gain[child] or (g == gain[child] and c < code[child]):
+            break
+        gain[h], code[h] = gain[child], code[child]
+        if timed:
+            since[h] = since[child]
+        h = child
+    gain[h], code[h] = g, c
+    if timed:
+        since[h] = s
+
+
+@_compiled
+def lazy_maximum(gain, code, since, size, k, full, rule, X, factor, Z, fresh, V, rho, budget):
+    """FindMax of Alg. 5 at step k: the pair whose gain, brought up to date, still tops the heap.
+
+    Returns (its code or -1, the heap's new size, gains evaluated). Stops early, with code -2, after `budget`
+    evaluations, so that a caller can show progress and be interrupted; calling again goes on.
+    """
+    n = len(full)
+    work = np.empty(X.shape[1])
+    evaluations = 0
+    while size > 0:
+        pair = code[0]
+        i, j = pair // n, pair % n
+        if not (full[i] or full[j]):
+            g = gain[0]
+            if since[0] < k:
+                if evaluations == budget:
+                    return np.int64(-2), size, evaluations
+                evaluations += 1
+                if rule == NAIVE:
+                    g = _quadratic_form(X, factor, i, j, work)
+                elif rule == FACTORIZATION:
+                    g = _memoized_distance(X, factor, Z, fresh, k, i, j)
+                else:
+                    g = _memoized_scalar(g, since[0], X, V, rho, k, i, j)
+                    if g < CANCELLED * gain[0]:
+                        g = _memoized_distance(X, factor, Z, fresh, k, i, j)
+            child = _larger_child(gain, code, size, 0)
+            if child >= 0 and (gain[child] > g or (gain[child] == g and code[child] < pair)):
+                _sift_down(gain, code, since, size, 0, g, pair, np.int32(k))
+                continue
+        size -= 1
+        _sift_down(gain, code, since, size, 0, gain[size], code[size], since[size])
+        if not (full[i] or full[j]):
+            return pair, size, evaluations
+    return np.int64(-1), size, evaluations
+
+
+@_compiled
+def _quadratic_form(X, factor, i, j, work):
+    """x'A^-1 x with A^-1 = F F' and x = x_i - x_j: d^2 multiplications."""
+    work[:] = 0.0
+    for a in range(X.shape[1]):
+        x = X[i, a] - X[j, a]
+        for b in range(X.shape[1]):
+            work[b] += x * factor[a, b]
+    total = 0.0
+    for b in range(X.shape[1]):
+        total += work[b] * work[b]
+    return total
+
+
+@_compiled
+def _memoized_distance(X, factor, Z, fresh, k, i, j):
+    """|z_i - z_j|^2, where z = F'x is computed if it is not yet of step k."""
+    for item in (i, j):
+        if fresh[item] < k:
+            Z[item] = 0.0
+            for a in range(X.shape[1]):
+                x = X[item, a]
+                for b in range(X.shape[1]):
+                    Z[item, b] += x * factor[a, b]
+            fresh[item] = k
+    return _squared_distance(Z, i, j)
+
+
+@_compiled
+def _memoized_scalar(g, since, X, V, rho, k, i, j):
+    """g minus the sum over steps since <= l < k of (rho_li - rho_lj)^2; nan marks a rho_li = v_l'x_i not yet known."""
+    total = _sum_of_squares(rho, since, k, i, j)
+    if np.isnan(total):
+        for item in (i, j):
+            for step in range(since, k):
+                if np.isnan(rho[item, step]):
+                    product = 0.0
+                    for c in range(X.shape[1]):
+                        product += V[step, c] * X[item, c]
+                    rho[item, step] = product
+        total = _sum_of_squares(rho, since, k, i, j)
+    return g - total
+
+
+@_compiled
+def _sum_of_squares(rho, since, k, i, j):
+    total = 0.0
+    for step in range(since, k):
+        total += (rho[i, step] - rho[j, step]) ** 2
+    return total
