@@ -47,15 +47,23 @@ class Design:
     def add(self, i: int, j: int) -> tuple[float, Floats]:
         """Include pair (i, j); the gain log(1 + d_ij), and v = A^-1 x / sqrt(1 + d_ij) of Alg. 4.
 
-        With u = W'x the root becomes W - W u u' / (q (q + 1)), q = sqrt(1 + u'u), whose product with its
-        transpose is Sherman-Morrison on A^-1 (Eq. 11).
+        With u = W'x, s = u'u and any orthogonal Q, the new inverse W (I - u u' / (1 + s)) W' (Sherman-Morrison,
+        Eq. 11) has the root W Q with Q'u's direction shrunk by sqrt(1 + s). Q is the reflection that turns u into
+        a column of its own, so that the shrinking is a scaling and not a difference: a direction whose variance
+        falls by 1e24 keeps its digits.
         """
         u = (self.X[i] - self.X[j]) @ self.root
-        d_ij = float(u @ u)
-        q = np.sqrt(1 + d_ij)
-        v = (self.root @ u) / q
-        self.root -= np.outer(v, u / (q + 1))
-        gain = float(np.log1p(d_ij))
+        s = float(u @ u)
+        v = (self.root @ u) / np.sqrt(1 + s)
+        if s > 0:
+            length = np.sqrt(s)
+            own = int(np.argmax(np.abs(u)))  # the largest: a reflection onto a small one would cancel
+            signed = np.copysign(length, u[own])
+            image = np.sqrt(1 + s) * v + signed * self.root[:, own]
+            u[own] += signed
+            self.root -= np.outer(image / (signed * u[own]), u)
+            self.root[:, own] = v / length
+        gain = float(np.log1p(s))
         self.logdet += gain
         return gain, v
 
@@ -64,14 +72,20 @@ class Design:
 
         Read off a QR of the root: a Cholesky of A^-1 itself breaks down once A is badly conditioned.
         """
-        return np.ascontiguousarray(np.linalg.qr(self.root.T, mode="r").T)
+        return np.ascontiguousarray(_upper(self.root.T).T)
 
-    def whiten(self, factor: Floats) -> Floats:
+    def whiten(self, factor: Floats, out: Floats | None = None) -> Floats:
         """Z = X F: with A^-1 = F F', d_ij = |z_i - z_j|^2 (Eq. 12)."""
-        return self.X @ factor
+        return np.matmul(self.X, factor, out=out)
 
 
 def _fold(rows: Floats, more: Floats) -> Floats:
     """At most d rows with the same rows'rows as both together."""
     stacked = np.vstack([rows, more])
-    return stacked if len(stacked) <= stacked.shape[1] else np.linalg.qr(stacked, mode="r")
+    return stacked if len(stacked) <= stacked.shape[1] else _upper(stacked)
+
+
+def _upper(rows: Floats) -> Floats:
+    """Upper triangular R with R'R = rows'rows."""
+    R: Floats = np.asarray(np.linalg.qr(rows, mode="r"))
+    return R

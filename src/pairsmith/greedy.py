@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class Run:
         while rows[-1] < len(start) - 1:
             reach = int(np.searchsorted(start, start[rows[-1]] + pairs, side="right")) - 1
             rows.append(max(reach, rows[-1] + 1))
-        return [(a, b) for a, b in zip(rows, rows[1:], strict=False) if start[b] > start[a]]
+        return [(a, b) for a, b in pairwise(rows) if start[b] > start[a]]
 
     def row_arrays(self) -> tuple[Any, ...]:
         rows = self.remaining.rows
@@ -68,7 +69,7 @@ class Naive:
             out[at - begin : at - begin + len(i)] = np.einsum("ed,ed->e", projected, projected)
         return out[: end - begin]
 
-    def update(self, v: Floats, largest: float) -> None:
+    def update(self, v: Floats) -> None:
         """Nothing is kept between steps: the next gains come from the new root."""
 
 
@@ -80,10 +81,10 @@ class Factorization:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.update(np.empty(0), 0.0)
+        self.Z = run.design.whiten(run.design.factor())
 
-    def update(self, v: Floats, largest: float) -> None:
-        self.Z = self.run.design.whiten(self.run.design.factor())
+    def update(self, v: Floats) -> None:
+        self.run.design.whiten(self.run.design.factor(), out=self.Z)
 
     def gains(self, low: int, high: int, out: Floats) -> Floats:
         start = self.run.remaining.rows.start
@@ -104,19 +105,22 @@ class Scalar:
         self.computed_at = np.inf
         self.rho: Floats | None = None
 
-    def update(self, v: Floats, largest: float) -> None:
+    def cancelled(self, largest: float) -> bool:
+        """Whether subtraction has eaten the digits (gains collapse when k passes d); then the next gains are afresh."""
         if self.rho is None:
             self.computed_at = largest
-        if largest < kernels.CANCELLED * self.computed_at:
-            # The subtractions have eaten digits (gains collapse when k passes d): compute afresh, O(N^2 d).
-            self.from_scratch.update(v, largest)
+        elif largest < kernels.CANCELLED * self.computed_at:
+            self.from_scratch.update(self.rho)
             self.rho = None
-            return
+            return True
+        return False
+
+    def update(self, v: Floats) -> None:
         self.rho = self.run.design.X @ v
         self.rho_partner = self.rho[self.run.remaining.rows.partner]
 
     def gains(self, low: int, high: int, out: Floats) -> Floats:
-        partner, first, count, start = self.run.row_arrays()
+        _, first, count, start = self.run.row_arrays()
         kept = self.all_gains[start[low] : start[high]]
         if self.rho is None:
             return self.from_scratch.gains(low, high, kept)
@@ -145,13 +149,15 @@ def exhaustive(make_rule: type[Rule], run: Run) -> Steps:
         while True:
             largest, number = max((pool.map if parallel else map)(search, blocks))
             run.diagnostics["evaluations"] += len(run.remaining.rows)
+            if isinstance(rule, Scalar) and rule.cancelled(largest):
+                continue
             if number > 0 or largest == -np.inf:
                 return  # every pair that is left has an item at its cap
             i, j = (int(item) for item in run.remaining.rows.pairs(np.array([-number]))[0])
             gain, v = run.design.add(i, j)
             run.remaining.take(i, j)
             yield i, j, gain
-            rule.update(v, largest)
+            rule.update(v)
 
 
 def lazy(make_rule: type[Rule], run: Run, memoize: bool = False) -> Steps:
@@ -178,7 +184,8 @@ def lazy(make_rule: type[Rule], run: Run, memoize: bool = False) -> Steps:
         else:
             factor = design.factor()
             if step and not memoize:
-                Z, fresh[:] = design.whiten(factor), step
+                design.whiten(factor, out=Z)
+                fresh[:] = step
         pair = -2
         while pair == -2:
             pair, size, evaluations = kernels.lazy_maximum(

@@ -7,7 +7,6 @@ import os
 import time
 import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,18 +67,9 @@ class Selection:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `to_frame()`, whole or not at all."""
+        from pairsmith.tables import write_whole
+
         write_whole(path, lambda temporary: self.to_frame().to_csv(temporary, index=False))
-
-
-def write_whole(path: str | os.PathLike[str], write: Any) -> None:
-    """Let `write` fill a file beside `path`, then put it in place: nobody ever sees half a file."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        write(temporary)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def select(
@@ -136,7 +126,7 @@ def select(
     """
     began = time.perf_counter()
     features, ids = as_features(X)
-    n, d = features.shape
+    n = len(features)
     k = _whole(k, "k")
     if objective not in OBJECTIVES:
         raise ValueError(f"objective={objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
@@ -212,7 +202,9 @@ def as_features(X: Any) -> tuple[Floats, npt.NDArray[Any] | None]:
                 raise TypeError
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"X must be numeric, got {array.dtype} values; drop or encode what is not a number") from None
+            raise ValueError(
+                f"X must be numeric, got {array.dtype} values; drop or encode what is not a number"
+            ) from None
     features: Floats = np.ascontiguousarray(array, dtype=np.float64)
     finite = np.isfinite(features)
     if not finite.all():
@@ -280,9 +272,7 @@ def _generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-def _remaining(
-    candidates: Any, n: int, k: int, compared: Ints, max_per_item: int | None
-) -> Remaining:
+def _remaining(candidates: Any, n: int, k: int, compared: Ints, max_per_item: int | None) -> Remaining:
     """The candidate pairs without those already compared, checked to hold k."""
     if candidates is None:
         candidates = AllPairs()
@@ -331,7 +321,9 @@ def _ridge(ridge: float | str, X: Floats) -> float:
     if spread > 0:
         exponent = 2 * np.log10(spread) - np.log10(lam)
         if exponent + np.log10(X.shape[1]) > 300 or exponent < -290:
-            raise ValueError(f"ridge={lam:.1e} is out of proportion to features that spread over {spread:.1e}; rescale X")
+            raise ValueError(
+                f"ridge={lam:.1e} is out of proportion to features that spread over {spread:.1e}; rescale X"
+            )
     return lam
 
 
@@ -361,9 +353,22 @@ def _first(steps: Steps, k: int, progress: bool) -> Steps:
         yield from (step for _, step in zip(range(k), steps, strict=False))
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("Selecting pairs", total=k)
         for step in _first(steps, k, progress=False):

@@ -1,0 +1,207 @@
+"""The command line: parse, call the library, print."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pairsmith.selection import Selection
+
+app = typer.Typer(
+    name="pairsmith",
+    help="Which pairs should people compare next?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+
+WRITERS = (".csv", ".jsonl", ".parquet")
+
+
+def main() -> None:
+    """Run the command line: whatever the user got wrong is one line on standard error and exit code 2."""
+    warnings.showwarning = lambda message, *_args, **_kwargs: print(f"Warning: {message}", file=sys.stderr)
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:  # a wrong option or argument
+        code = _complain(error.format_message())
+    except (ValueError, OSError) as error:
+        code = _complain(str(error))
+    except MemoryError:
+        code = _complain("there is not enough memory for this; see --algorithm")
+    if code == 130:
+        print("Interrupted. Nothing was written.", file=sys.stderr)
+    sys.exit(code or 0)
+
+
+def _complain(message: str) -> int:
+    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from pairsmith import __version__
+
+        print(f"pairsmith {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def select(
+    items: Annotated[
+        Path,
+        typer.Argument(help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="ITEMS"),
+    ],
+    k: Annotated[int, typer.Option("-k", "--pairs", help="How many pairs to pick.", metavar="K")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where to write them (.csv, .jsonl, .parquet); else CSV to standard output.",
+        ),
+    ] = None,
+    labeled: Annotated[
+        Path | None,
+        typer.Option(help="Items that have an absolute label already: ids, and optionally labels."),
+    ] = None,
+    compared: Annotated[
+        Path | None,
+        typer.Option(help="Pairs compared already: columns first and second. They are built on, not asked again."),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(help="The only pairs that may be asked: columns first and second. Default: all pairs."),
+    ] = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
+    ] = None,
+    max_per_item: Annotated[
+        int | None, typer.Option(help="No item in more than this many pairs.", metavar="COUNT")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Feature columns, by name or pattern such as 'f_*'; may be repeated. Default: all other columns.",
+            metavar="PATTERN",
+        ),
+    ] = None,
+    objective: Annotated[str, typer.Option(help="d-optimal or random.")] = "d-optimal",
+    algorithm: Annotated[str, typer.Option(help="auto, or one of the paper's eight, such as scalar-lazy.")] = "auto",
+    ridge: Annotated[
+        str, typer.Option(help="Lambda of the objective. auto: 1e-5 times the mean norm of the features.")
+    ] = "auto",
+    seed: Annotated[int | None, typer.Option(help="Makes the random objective repeatable.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+) -> None:
+    """Pick the pairs of items whose comparison teaches most.
+
+    [bold]pairsmith select items.csv -k 200 --labeled labels.csv -o pairs.csv[/bold]
+    """
+    if output is not None:
+        _check_writable(output)
+    import pairsmith
+    from pairsmith import tables
+
+    if candidates and group_by:
+        raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
+    table = tables.read_items(items, id_column, features or (), group_by)
+    allowed: pairsmith.WithinGroups | pairsmith.PairList | None = None
+    if table.groups is not None:
+        allowed = pairsmith.WithinGroups(table.groups)
+    elif candidates:
+        allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
+    selection = pairsmith.select(
+        table.features,
+        k,
+        labeled=tables.read_labeled(labeled, table) if labeled else None,
+        comparisons=tables.read_pairs(compared, table) if compared else None,
+        candidates=allowed,
+        max_per_item=max_per_item,
+        ridge=ridge if ridge == "auto" else _number(ridge, "--ridge"),
+        objective=objective,
+        algorithm=algorithm,
+        random_state=seed,
+        n_jobs=jobs,
+        progress=sys.stderr.isatty(),
+    )
+    if output is None:
+        selection.to_frame().to_csv(sys.stdout, index=False)
+    else:
+        _write(selection, output)
+        _summarise(selection, output)
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{option} must be a positive number or auto, got {text!r}") from None
+
+
+def _check_writable(path: Path) -> None:
+    if path.suffix not in WRITERS:
+        raise ValueError(
+            f"--output {path}: cannot write {path.suffix or 'without an ending'}; use {', '.join(WRITERS)}"
+        )
+    if not path.parent.is_dir():
+        raise ValueError(f"--output {path}: there is no folder {path.parent}")
+
+
+def _write(selection: Selection, path: Path) -> None:
+    from pairsmith.tables import write_whole
+
+    frame = selection.to_frame()
+    if path.suffix == ".csv":
+        selection.to_csv(path)
+    elif path.suffix == ".jsonl":
+        write_whole(path, lambda part: frame.to_json(part, orient="records", lines=True))
+    else:
+        write_whole(path, lambda part: frame.to_parquet(part, index=False))
+
+
+def _summarise(selection: Selection, path: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    before, after = selection.logdet[0] - selection.gains[0], selection.logdet[-1]
+    console.print(
+        f"Picked {len(selection)} pairs in {selection.seconds[-1]:.2f} s"
+        f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
+    )
+    console.print(f"log det of the information: {before:.3f} before, {after:.3f} with them.")
+    shown = selection.to_frame().head(10)
+    table = Table(title=f"The first {len(shown)} of {len(selection)}" if len(selection) > len(shown) else None)
+    table.add_column("rank", justify="right")
+    table.add_column("first")
+    table.add_column("second")
+    table.add_column("gain", justify="right")
+    for row in shown.itertuples():
+        table.add_row(str(row.rank), str(row.first), str(row.second), f"{row.gain:.4f}")
+    console.print(table)
+    console.print(f"Wrote {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Tables of items, labels and comparisons, read from files and written whole.
+
+The files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+READERS = ".csv, .tsv, .jsonl, .parquet"
+
+
+@dataclass(frozen=True)
+class Items:
+    """A table of items: `features` is indexed by the items' ids."""
+
+    path: Path
+    features: pd.DataFrame
+    groups: npt.NDArray[np.object_] | None = None
+
+    def rows(self, ids: pd.Series, path: Path) -> npt.NDArray[np.int64]:
+        """The row numbers of these ids, which come from the file `path`."""
+        found = self.features.index.get_indexer(pd.Index(ids))
+        if np.any(found < 0):
+            at = int(np.argmax(found < 0))
+            raise ValueError(f"{path}: row {at + 1} names the item {ids.iloc[at]!r}, which is not in {self.path}")
+        return found.astype(np.int64)
+
+
+def read_items(
+    path: Path, id_column: str | None = None, features: Sequence[str] = (), group_by: str | None = None
+) -> Items:
+    """Items with their ids, numeric features and, if asked for, the group each belongs to.
+
+    `features` are column names or patterns such as "f_*"; without any, every column counts that is neither the
+    id nor the group.
+    """
+    if path.suffix == ".npy":
+        if id_column or features or group_by:
+            raise ValueError(
+                f"{path}: a .npy file has no column names, so --id, --features and --group-by need a table"
+            )
+        return Items(path, _read_npy(path))
+
+    def text_columns(columns: list[str]) -> list[str]:
+        for name in (id_column, group_by):
+            if name is not None and name not in columns:
+                raise ValueError(f"{path}: there is no column {name!r}; it has {', '.join(columns)}")
+        return [_id_of(columns, id_column), *([group_by] if group_by else [])]
+
+    table = read_table(path, text_columns)
+    columns = list(table.columns)
+    key = _id_of(columns, id_column)
+    ids = _texts(table[key], path)
+    if ids.duplicated().any():
+        twice = ids[ids.duplicated()].iloc[0]
+        raise ValueError(f"{path}: the id {twice!r} stands in more than one row; ids (column {key!r}) must be unique")
+    if features:
+        for pattern in features:
+            if not any(fnmatchcase(name, pattern) for name in columns):
+                raise ValueError(f"{path}: no column matches --features {pattern!r}; it has {', '.join(columns)}")
+        chosen = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in features)]
+    else:
+        chosen = [name for name in columns if name not in (key, group_by, "id")]
+    if not chosen:
+        raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
+    values = table[chosen].set_index(pd.Index(ids))
+    for name in chosen:
+        _check_numeric(values[name], name, path)
+    groups = None if group_by is None else _texts(table[group_by], path).to_numpy(dtype=object)
+    return Items(path, values, groups)
+
+
+def read_labeled(path: Path, items: Items) -> npt.NDArray[np.int64]:
+    """Rows of the items that this file labels: an id column and, optionally, a label column; no label, no row."""
+    table = read_table(path, lambda columns: [_id_of(columns)])
+    key = _id_of(list(table.columns))
+    others = [name for name in table.columns if name != key]
+    if others:
+        label = "label" if "label" in others else others[0]
+        table = table[table[label].notna()]
+    return items.rows(_texts(table[key], path), path)
+
+
+def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
+    """Pairs of rows of the items: the columns `first` and `second`, or else the first two."""
+
+    def two(columns: list[str]) -> list[str]:
+        if len(columns) < 2:
+            raise ValueError(f"{path}: two columns of item ids are needed, found {', '.join(columns)}")
+        return ["first", "second"] if {"first", "second"} <= set(columns) else columns[:2]
+
+    table = read_table(path, two)
+    first, second = two(list(table.columns))
+    pairs = np.column_stack([items.rows(_texts(table[name], path), path) for name in (first, second)])
+    same = pairs[:, 0] == pairs[:, 1]
+    if np.any(same):
+        at = int(np.argmax(same))
+        raise ValueError(f"{path}: row {at + 1} pairs the item {items.features.index[pairs[at, 0]]!r} with itself")
+    return pairs
+
+
+def read_table(path: Path, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
+    """A CSV, TSV, JSON Lines or Parquet file; `text_columns` names the columns to keep as text."""
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, not a file")
+    kind = next((suffix for suffix in reversed(path.suffixes) if suffix not in (".gz", ".bz2", ".xz", ".zst")), "")
+    if kind not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        raise ValueError(
+            f"{path}: cannot read {kind or 'a file without an ending'}; use {READERS}, or .npy for features"
+        )
+    try:
+        if kind in (".csv", ".tsv"):
+            table = _read_delimited(path, "," if kind == ".csv" else "\t", text_columns)
+        elif kind == ".parquet":
+            table = pd.read_parquet(path)
+        else:
+            table = pd.read_json(path, lines=True, dtype=False, convert_dates=False)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    except ImportError:
+        raise ValueError(f"{path}: reading Parquet needs pyarrow; pip install 'pairsmith[data]'") from None
+    except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError, OSError) as error:
+        reason = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
+        raise ValueError(reason if str(path) in reason else f"{path}: {reason}") from None
+    table.columns = table.columns.astype(str)
+    if table.empty:
+        raise ValueError(f"{path} has no rows")
+    for name in text_columns(list(table.columns)):
+        table[name] = table[name].astype(object)
+    return table
+
+
+def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
+    header = pd.read_csv(path, sep=separator, nrows=0, index_col=False)
+    names = [str(name) for name in header.columns]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+        # A converter, unlike dtype=str, keeps an item called NA.
+        return pd.read_csv(
+            path,
+            sep=separator,
+            index_col=False,
+            converters=dict.fromkeys(text_columns(names), str),
+            low_memory=False,
+        )
+
+
+def _read_npy(path: Path) -> pd.DataFrame:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: there is no such file") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise ValueError(f"{path} is not a .npy array of numbers ({' '.join(str(error).split())})") from None
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{path} holds {array.dtype} values of shape {array.shape}; an (items, features) array is needed"
+        )
+    return pd.DataFrame(array, index=[str(row) for row in range(len(array))])
+
+
+def _id_of(columns: list[str], wanted: str | None = None) -> str:
+    return wanted or ("id" if "id" in columns else columns[0])
+
+
+def _texts(column: pd.Series, path: Path) -> pd.Series:
+    missing = column.isna() | (column.astype(str).str.strip() == "")
+    if missing.any():
+        raise ValueError(f"{path}: row {int(np.argmax(missing)) + 1} has nothing in column {column.name!r}")
+    return column.astype(str).astype(object)
+
+
+def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
+    """Refuse what is not a finite number, with the item that has it."""
+    numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind not in "biuf" else column
+    wrong = ~np.isfinite(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        value = column.iloc[at]
+        held = "no value" if pd.isna(value) else f"the value {value!r}"
+        raise ValueError(
+            f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
+            " fill it in, or name the feature columns with --features"
+        )
+    if column.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{path}: column {name!r} holds text; turn it into numbers, or name the others with --features"
+        )
+
+
+def write_whole(path: str | os.PathLike[str], write: Callable[[Path], object]) -> None:
+    """Let `write` fill a file beside `path`, then put it in place: nobody ever sees half a file."""
+    target = Path(path)
+    temporary = target.with_name(f".{os.getpid()}.part.{target.name}")  # keeps the ending: some writers go by it
+    try:
+        write(temporary)
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)

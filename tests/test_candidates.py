@@ -1,0 +1,106 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle import all_pairs, pairs_within
+from pairsmith import AllPairs, PairList, WithinGroups
+from pairsmith.candidates import Remaining
+
+group_names = st.lists(st.integers(0, 4), min_size=2, max_size=12)
+pair_lists = st.integers(2, 9).flatmap(
+    lambda n: st.tuples(
+        st.just(n),
+        st.lists(
+            st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1]),
+            min_size=1,
+            max_size=30,
+        ),
+    )
+)
+
+
+def listed(rows):
+    return [tuple(pair) for pair in rows.pairs(np.arange(len(rows))).tolist()]
+
+
+def check_rows(rows, expected):
+    """All that Rows promises, against the plain list of pairs."""
+    n = rows.n_items
+    assert listed(rows) == sorted(expected)
+    assert len(rows) == len(expected)
+    everything = np.array(all_pairs(n))
+    numbers = rows.numbers(everything)
+    for pair, number in zip(map(tuple, everything.tolist()), numbers, strict=True):
+        assert number == (sorted(expected).index(pair) if pair in expected else -1)
+    assert rows.degrees().tolist() == [sum(item in pair for pair in expected) for item in range(n)]
+    keep = np.arange(n) % 3 != 1
+    assert listed(rows.among(keep)) == [pair for pair in sorted(expected) if keep[pair[0]] and keep[pair[1]]]
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_all_pairs(n):
+    check_rows(AllPairs().rows(n), all_pairs(n))
+
+
+@given(group_names)
+def test_groups(groups):
+    check_rows(WithinGroups(groups).rows(len(groups)), pairs_within(groups))
+
+
+@given(pair_lists)
+def test_lists_are_ordered_and_merged(case):
+    n, pairs = case
+    check_rows(PairList(pairs).rows(n), sorted({tuple(sorted(pair)) for pair in pairs}))
+
+
+def test_a_million_items_take_memory_for_a_million_items():
+    tracemalloc.start()
+    rows = AllPairs().rows(1_000_000)
+    assert len(rows) == 499_999_500_000
+    last = rows.pairs(np.array([0, len(rows) - 1]))
+    assert last.tolist() == [[0, 1], [999_998, 999_999]]
+    assert rows.numbers(last).tolist() == [0, len(rows) - 1]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_group_names_of_any_kind():
+    expected = WithinGroups([1, 2, 1, 2]).codes.tolist()
+    for groups in (["a", "b", "a", "b"], np.array(["a", "b", "a", "b"], dtype=object), [1.5, 2.5, 1.5, 2.5]):
+        assert WithinGroups(groups).codes.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PairList([[0, 1], [2, 2]]), "row 1 pairs item 2 with itself"),
+        (lambda: PairList([[0, 1, 2]]), "two columns"),
+        (lambda: PairList([[0.5, 1]]), "whole row numbers"),
+        (lambda: PairList([["a", "b"]]), "whole row numbers"),
+        (lambda: PairList([[-1, 2]]).rows(5), "holds -1"),
+        (lambda: PairList([[0, 5]]).rows(5), "holds 5, but the rows of X are numbered 0 to 4"),
+        (lambda: WithinGroups(["a", None]), "item 1 has no group"),
+        (lambda: WithinGroups([1.0, np.nan]), "item 1 has no group"),
+        (lambda: WithinGroups([[1, 2]]), "one name for each item"),
+        (lambda: WithinGroups([1, 2, 3]).rows(4), "names 3 items, but X has 4"),
+    ],
+)
+def test_bad_candidates_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_remaining_counts_what_is_gone():
+    rows = AllPairs().rows(4)
+    remaining = Remaining(rows, rows.numbers(np.array([[0, 1]])), np.full(4, 2))
+    assert not remaining.allows(0, 1)
+    remaining.take(0, 2)
+    assert not remaining.allows(0, 2)
+    assert remaining.allows(0, 3)
+    remaining.take(0, 3)
+    assert remaining.full.tolist() == [True, False, False, False]
+    assert remaining.taken.tolist() == [0, 1, 2]

@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracle import exact_det, information, log_fraction, logdet
+from pairsmith import Design
+
+
+@given(st.integers(2, 12), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1e-2, 1.0, 1e4]))
+def test_every_part_agrees_with_the_matrix_itself(n, d, seed, ridge):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    labeled = rng.integers(n, size=rng.integers(4))
+    compared = rng.permuted(np.tile(np.arange(n), (rng.integers(4), 1)), axis=1)[:, :2]
+    design = Design(X, ridge, labeled, compared)
+    assert design.logdet == pytest.approx(logdet(X, ridge, labeled, compared), abs=1e-9)
+    pairs = []
+    for _ in range(5):
+        i, j = rng.choice(n, 2, replace=False)
+        before = design.logdet
+        gain, v = design.add(i, j)
+        A = information(X, ridge, labeled, [*compared, *pairs])
+        x = X[i] - X[j]
+        np.testing.assert_allclose(v, np.linalg.solve(A, x) / np.sqrt(1 + x @ np.linalg.solve(A, x)), rtol=1e-6)
+        pairs.append((i, j))
+        assert design.logdet == pytest.approx(before + gain)
+        assert design.logdet == pytest.approx(logdet(X, ridge, labeled, [*compared, *pairs]), abs=1e-8)
+    A = information(X, ridge, labeled, [*compared, *pairs])
+    scale = np.linalg.norm(np.linalg.inv(A))
+    for factor in (design.root, design.factor()):
+        np.testing.assert_allclose(factor @ factor.T, np.linalg.inv(A), atol=1e-8 * scale)
+    assert np.allclose(np.triu(design.factor(), 1), 0)
+    Z = design.whiten(design.factor())
+    i, j = pairs[0]
+    x = X[i] - X[j]
+    assert np.sum((Z[i] - Z[j]) ** 2) == pytest.approx(x @ np.linalg.solve(A, x), rel=1e-7)
+
+
+def test_many_earlier_comparisons_are_folded_in_chunks():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 4))
+    compared = np.array([rng.choice(50, 2, replace=False) for _ in range(10_000)])
+    labeled = rng.integers(50, size=9_000)
+    A = 0.1 * np.eye(4) + X[labeled].T @ X[labeled]
+    differences = X[compared[:, 0]] - X[compared[:, 1]]
+    expected = np.linalg.slogdet(A + differences.T @ differences)[1]
+    assert Design(X, 0.1, labeled, compared).logdet == pytest.approx(expected, rel=1e-12)
+
+
+def test_five_hundred_pairs_past_the_dimension_stay_accurate():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 40))
+    design = Design(X, 1e-4, np.arange(5))
+    pairs = [rng.choice(200, 2, replace=False) for _ in range(500)]
+    for i, j in pairs:
+        design.add(i, j)
+    assert design.logdet == pytest.approx(logdet(X, 1e-4, range(5), pairs), rel=1e-9)
+
+
+@pytest.mark.parametrize("ridge", [1e-12, 1e-4, 1e6])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_against_exact_arithmetic(ridge, scale, offset):
+    rng = np.random.default_rng(2)
+    X = scale * rng.standard_normal((8, 4)) + offset
+    pairs = [(0, 1), (2, 3), (0, 4), (5, 6), (6, 7), (1, 2)]
+    design = Design(X, ridge, np.array([0, 1]))
+    for i, j in pairs:
+        design.add(i, j)
+    # Labelled rows of size 1e6 fix directions of size `scale` only to eps 1e6 / scale.
+    digits = np.finfo(float).eps * np.abs(X).max() / scale
+    assert design.logdet == pytest.approx(log_fraction(exact_det(X, ridge, [0, 1], pairs)), rel=1e-9, abs=digits)
