@@ -26,9 +26,12 @@ WRITERS = (".csv", ".jsonl", ".parquet")
 
 def main() -> None:
     """Run the command line: whatever the user got wrong is one line on standard error and exit code 2."""
-    warnings.showwarning = lambda message, *_args, **_kwargs: print(f"Warning: {message}", file=sys.stderr)
     try:
-        code = app(standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_args, **_kwargs: print(f"Warning: {message}", file=sys.stderr)
+            code = app(standalone_mode=False)
     except typer.TyperException as error:  # a wrong option or argument
         code = _complain(error.format_message())
     except (ValueError, OSError) as error:
@@ -41,7 +44,8 @@ def main() -> None:
 
 
 def _complain(message: str) -> int:
-    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+    if message:  # none where help was printed instead
+        print(f"Error: {' '.join(message.split())}", file=sys.stderr)
     return 2
 
 
@@ -175,7 +179,7 @@ def _write(selection: Selection, path: Path) -> None:
     if path.suffix == ".csv":
         selection.to_csv(path)
     elif path.suffix == ".jsonl":
-        write_whole(path, lambda part: frame.to_json(part, orient="records", lines=True))
+        write_whole(path, lambda part: frame.to_json(part, orient="records", lines=True, double_precision=15))
     else:
         write_whole(path, lambda part: frame.to_parquet(part, index=False))
 

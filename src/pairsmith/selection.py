@@ -369,7 +369,7 @@ def _first(steps: Steps, k: int, progress: bool) -> Steps:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("Selecting pairs", total=k)
         for step in _first(steps, k, progress=False):
             bar.advance(task)

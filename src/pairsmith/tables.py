@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 READERS = ".csv, .tsv, .jsonl, .parquet"
+_MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]]) -> pd
         elif kind == ".parquet":
             table = pd.read_parquet(path)
         else:
-            table = pd.read_json(path, lines=True, dtype=False, convert_dates=False)
+            table = pd.read_json(path, lines=True, dtype=False, precise_float=True)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError as error:
@@ -135,7 +136,7 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]]) -> pd
         raise ValueError(f"{path}: reading Parquet needs pyarrow; pip install 'pairsmith[data]'") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError, OSError) as error:
         reason = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
-        raise ValueError(reason if str(path) in reason else f"{path}: {reason}") from None
+        raise ValueError(reason if reason.startswith(str(path)) else f"{path}: {reason}") from None
     table.columns = table.columns.astype(str)
     if table.empty:
         raise ValueError(f"{path} has no rows")
@@ -147,16 +148,18 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]]) -> pd
 def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
     header = pd.read_csv(path, sep=separator, nrows=0, index_col=False)
     names = [str(name) for name in header.columns]
+    text = text_columns(names)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-        # A converter, unlike dtype=str, keeps an item called NA.
         return pd.read_csv(
             path,
             sep=separator,
             index_col=False,
-            converters=dict.fromkeys(text_columns(names), str),
             low_memory=False,
+            float_precision="round_trip",
+            dtype=dict.fromkeys(text, str),
+            keep_default_na=False,  # an item may be called NA
+            na_values={name: _MISSING for name in names if name not in text},
         )
 
 
@@ -192,7 +195,9 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
     if wrong.any():
         at = int(np.argmax(wrong))
         value = column.iloc[at]
-        held = "no value" if pd.isna(value) else f"the value {value!r}"
+        held = (
+            "no value" if pd.isna(value) else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
+        )
         raise ValueError(
             f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
             " fill it in, or name the feature columns with --features"

@@ -1,0 +1,232 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from oracle import assert_greedy, pairs_within
+from pairsmith import cli
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """run("select ...") in a folder with sample files -> (exit code, standard output, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.standard_normal((12, 3)), columns=["f_1", "f_2", "f_3"])
+    items.insert(0, "id", [f"{row:03d}" for row in range(12)])
+    items.to_csv("items.csv", index=False)
+    items.assign(prompt=["p", "q", "NA"] * 4).to_csv("grouped.csv", index=False)
+    (tmp_path / "labels.csv").write_text("id,label\n001,1\n007,-1\n009,\n")
+    (tmp_path / "answers.csv").write_text("winner,loser\n000,003\n006,009\n")
+
+    def call(line):
+        monkeypatch.setattr(sys, "argv", ["pairsmith", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        return stop.value.code, out, err
+
+    return call
+
+
+def refused(answer, message):
+    code, out, err = answer
+    assert code == 2
+    assert out == ""
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    return True
+
+
+def test_the_whole_story(run):
+    code, out, err = run(
+        "select grouped.csv -k 10 --labeled labels.csv --compared answers.csv --group-by prompt --max-per-item 4"
+        " --ridge 0.01 --algorithm scalar-lazy -o pairs.csv"
+    )
+    assert (code, err) == (0, "")
+    assert "Picked 10 pairs" in out
+    assert "Wrote pairs.csv" in out
+    written = pd.read_csv("pairs.csv", dtype={"first": str, "second": str})
+    assert list(written.columns) == ["rank", "first", "second", "gain", "logdet"]
+    assert written["first"][0] in out
+    X = pd.read_csv("items.csv")[["f_1", "f_2", "f_3"]].to_numpy()
+
+    class Picked:
+        pairs = written[["first", "second"]].astype(int).to_numpy()
+        gains, logdet = written["gain"].to_numpy(), written["logdet"].to_numpy()
+
+    assert_greedy(Picked, X, pairs_within([0, 1, 2] * 4), 0.01, [1, 7], [(0, 3), (6, 9)], cap=4)
+
+
+def test_every_format_reads_and_writes_the_same(run):
+    items = pd.read_csv("items.csv", dtype={"id": str})
+    items.to_csv("items.tsv", sep="\t", index=False)
+    items.to_csv("items.csv.gz", index=False)
+    with open("items.jsonl", "w") as file:
+        file.writelines(json.dumps(record) + "\n" for record in items.to_dict("records"))
+    items.to_parquet("items.parquet")
+    np.save("items.npy", items[["f_1", "f_2", "f_3"]].to_numpy())
+    _, expected, _ = run("select items.csv -k 5")
+    for name in ("items.tsv", "items.csv.gz", "items.jsonl", "items.parquet"):
+        assert run(f"select {name} -k 5") == (0, expected, "")
+    _, by_number, _ = run("select items.npy -k 5")
+    first = [line.split(",")[1] for line in expected.splitlines()[1:]]
+    assert [line.split(",")[1].zfill(3) for line in by_number.splitlines()[1:]] == first
+    run("select items.csv -k 5 -o pairs.jsonl")
+    with open("pairs.jsonl") as file:
+        assert [json.loads(line)["first"] for line in file] == first
+    run("select items.csv -k 5 -o pairs.parquet")
+    assert pd.read_parquet("pairs.parquet")["first"].tolist() == first
+
+
+def test_what_was_picked_can_be_fed_back(run):
+    run("select items.csv -k 4 -o round1.csv")
+    run("select items.csv -k 4 --compared round1.csv -o round2.csv")
+    rounds = pd.concat([pd.read_csv("round1.csv"), pd.read_csv("round2.csv")])
+    assert not rounds.duplicated(["first", "second"]).any()
+    run("select items.csv -k 8 -o both.csv")
+    assert (
+        rounds[["first", "second"]].to_numpy().tolist()
+        == pd.read_csv("both.csv")[["first", "second"]].to_numpy().tolist()
+    )
+
+
+def test_candidates_features_ids_and_seed(run):
+    _, out, _ = run("select items.csv -k 2 --candidates answers.csv")
+    assert {tuple(line.split(",")[1:3]) for line in out.splitlines()[1:]} == {("000", "003"), ("006", "009")}
+    _, out, _ = run("select grouped.csv -k 2 --features f_1 --features f_3")
+    assert len(out.splitlines()) == 3
+    pd.DataFrame({"f_1": [1.0, 2.0, 4.0], "name": ["NA", "null", "x"]}).to_csv("named.csv", index=False)
+    _, out, _ = run("select named.csv -k 1 --id name")
+    assert out.splitlines()[1].startswith("1,NA,x,")
+    one, two = (run("select items.csv -k 5 --objective random --seed 4") for _ in range(2))
+    assert one == two
+    assert one != run("select items.csv -k 5 --objective random --seed 5")
+
+
+def test_help_and_version(run):
+    code, out, _ = run("select --help")
+    assert code == 0
+    for option in (
+        "--labeled",
+        "--compared",
+        "--group-by",
+        "--max-per-item",
+        "--algorithm",
+        "--objective",
+        "--ridge",
+        "--seed",
+    ):
+        assert option in out
+    assert run("--version")[1].startswith("pairsmith ")
+    code, out, err = run("")
+    assert "Usage: pairsmith" in out + err
+    assert "Error" not in err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("select nowhere.csv -k 3", "nowhere.csv: there is no such file"),
+        ("select nowhere.npy -k 3", "nowhere.npy: there is no such file"),
+        ("select . -k 3", "is a folder"),
+        ("select items.xlsx -k 3", "there is no such file"),
+        ("select items.csv", "Missing option '-k'"),
+        ("select items.csv -k three", "'-k'"),
+        ("select items.csv -k 0", "k must be at least 1"),
+        ("select items.csv -k 67", "k=67 pairs asked for, but only 66"),
+        ("select items.csv -k 13 --max-per-item 2", "max_per_item=2 allows at most 12"),
+        ("select items.csv -k 3 --ridge 0", "ridge must be a positive number"),
+        ("select items.csv -k 3 --ridge lots", "--ridge must be a positive number or auto, got 'lots'"),
+        ("select items.csv -k 3 --ridge nan", "ridge must be a positive number"),
+        ("select items.csv -k 3 --algorithm best", "choose one of auto, naive"),
+        ("select items.csv -k 3 --objective best", "choose one of d-optimal, random"),
+        ("select items.csv -k 3 --nonsense", "--nonsense"),
+        ("select items.csv -k 3 --seed -1", "random_state must be"),
+        ("select grouped.csv -k 3", "in column 'prompt', where a finite number is needed"),
+        ("select items.csv -k 3 --group-by prompt", "there is no column 'prompt'; it has id, f_1"),
+        ("select items.csv -k 3 --id name", "there is no column 'name'"),
+        ("select items.csv -k 3 --features g_*", "no column matches --features 'g_*'"),
+        ("select items.csv -k 3 --labeled other.csv", "row 2 names the item 'zz', which is not in items.csv"),
+        ("select items.csv -k 3 --compared selfpair.csv", "row 1 pairs the item '001' with itself"),
+        ("select items.csv -k 3 --compared narrow.csv", "two columns of item ids are needed"),
+        ("select items.csv -k 3 -o nowhere/pairs.csv", "there is no folder nowhere"),
+        ("select items.csv -k 3 -o pairs.txt", "cannot write .txt; use .csv, .jsonl, .parquet"),
+        ("select grouped.csv -k 3 --group-by prompt --candidates answers.csv", "give one of them"),
+        ("select empty.csv -k 3", "empty.csv is empty"),
+        ("select header.csv -k 3", "header.csv has no rows"),
+        ("select ragged.csv -k 3", "line 3"),
+        ("select long.csv -k 3", "long.csv: "),
+        ("select short.csv -k 3", "item 'b' has no value in column 'y'"),
+        ("select infinite.csv -k 3", "item 'b' has the value inf in column 'x'"),
+        ("select twice.csv -k 3", "the id 'a' stands in more than one row"),
+        ("select noid.csv -k 3", "row 2 has nothing in column 'id'"),
+        ("select one.csv -k 1", "at least two"),
+        ("select bare.csv -k 1", "no feature columns"),
+        ("select latin.csv -k 1", "not UTF-8"),
+        ("select broken.parquet -k 1", "broken.parquet: "),
+        ("select broken.jsonl -k 1", "broken.jsonl: "),
+        ("select broken.npy -k 1", "not a .npy array"),
+        ("select flat.npy -k 1", "an (items, features) array is needed"),
+        ("select notes.md -k 1", "cannot read .md"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run, line, message):
+    files = {
+        "other.csv": "id\n001\nzz\n",
+        "selfpair.csv": "first,second\n001,001\n",
+        "narrow.csv": "first\n001\n",
+        "empty.csv": "",
+        "header.csv": "id,x\n",
+        "ragged.csv": "id,x,y\na,1,2\nb,1,2,3\n",
+        "long.csv": "id,x\na,1,2\nb,1,2\n",
+        "short.csv": "id,x,y\na,1,2\nb,1\n",
+        "infinite.csv": "id,x\na,1\nb,inf\n",
+        "twice.csv": "id,x\na,1\na,2\n",
+        "noid.csv": "id,x\na,1\n,2\n",
+        "one.csv": "id,x\na,1\n",
+        "bare.csv": "id\na\nb\n",
+        "broken.parquet": "PAR1 not really",
+        "broken.jsonl": '{"id": "a", "x": 1}\n{"id": "b", "x"\n',
+        "broken.npy": "nothing of the kind",
+        "notes.md": "# notes",
+    }
+    for name, text in files.items():
+        with open(name, "w") as file:
+            file.write(text)
+    with open("latin.csv", "wb") as file:
+        file.write("id,x\nM\xfcnchen,1\nKöln,2\n".encode("latin-1"))
+    np.save("flat.npy", np.arange(5.0))
+    before = sorted(os.listdir())
+    assert refused(run(line), message)
+    assert sorted(os.listdir()) == before
+
+
+def test_a_warning_is_one_line_too(run):
+    pd.DataFrame({"id": list("abcd"), "x": [0.0, 1.0, 9.0, 2.0]}).to_csv("path.csv", index=False)
+    pd.DataFrame({"first": list("abc"), "second": list("bcd")}).to_csv("edges.csv", index=False)
+    code, out, err = run("select path.csv -k 2 --candidates edges.csv --max-per-item 1 --ridge 1")
+    assert code == 0
+    assert len(out.splitlines()) == 2
+    assert err.startswith("Warning: max_per_item=1: only 1 of k=2")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("algorithm", ["naive", "factorization", "scalar", "factorization-lazy"])
+def test_interrupting_leaves_no_file(tmp_path, algorithm):
+    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((2500, 30)))
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "100000", "--algorithm", algorithm]
+    process = subprocess.Popen([*command, "-o", "pairs.csv"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(6)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert err == "Interrupted. Nothing was written.\n"
+    assert process.returncode == 130
+    assert os.listdir(tmp_path) == ["items.npy"]

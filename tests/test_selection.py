@@ -1,0 +1,236 @@
+import dataclasses
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import pairsmith as ps
+from oracle import all_pairs, assert_greedy, logdet
+from pairsmith import tables
+from pairsmith.greedy import ALGORITHMS
+
+X = np.random.default_rng(0).standard_normal((10, 3))
+FINE = ps.select(X, 5, ridge=0.1)
+
+
+def test_the_selection_holds_what_it_says():
+    selection = ps.select(X, 6, labeled=[1, 2], comparisons=[[3, 4]])
+    assert selection.pairs.shape == (6, 2)
+    assert selection.pairs.dtype == np.int64
+    assert np.all(selection.pairs[:, 0] < selection.pairs[:, 1])
+    assert selection.ridge == pytest.approx(1e-5 * np.linalg.norm(X, axis=1).mean())
+    assert selection.objective == "d-optimal"
+    assert selection.algorithm in ALGORITHMS
+    assert np.all(np.diff(selection.seconds) >= 0)
+    np.testing.assert_allclose(np.diff(selection.logdet), selection.gains[1:])
+    before = logdet(X, selection.ridge, [1, 2], [(3, 4)])
+    assert selection.logdet[0] - selection.gains[0] == pytest.approx(before)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        selection.ridge = 1.0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        X.tolist(),
+        np.asfortranarray(X),
+        X[:, ::-1][:, ::-1],
+        X.astype(object),
+        pd.DataFrame(X),
+        pd.DataFrame(X).astype("Float64"),
+        pl.DataFrame(X),
+        np.repeat(X, 2, axis=0)[::2],
+    ],
+    ids=["list", "Fortran order", "negative strides", "objects", "pandas", "pandas nullable", "polars", "strided"],
+)
+def test_any_container_gives_the_same_pairs(given):
+    selection = ps.select(given, 5, ridge=0.1)
+    np.testing.assert_array_equal(selection.pairs, FINE.pairs)
+    np.testing.assert_array_equal(selection.gains, FINE.gains)
+    assert selection.ids is None
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64, np.float16, np.float32, bool, ">f8"])
+def test_any_numeric_dtype(dtype):
+    values = np.random.default_rng(1).integers(0, 2, (9, 3)).astype(dtype)
+    selection = ps.select(values, 4, ridge=0.5)
+    assert_greedy(selection, values, all_pairs(9), 0.5)
+
+
+def test_the_input_is_left_alone():
+    before = X.copy()
+    ps.select(X, 5, labeled=[0], ridge=1e-3)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_ids_come_from_the_index_or_the_id_column():
+    names = [f"item {row}" for row in range(10)]
+    indexed = pd.DataFrame(X, index=names)
+    column = pd.DataFrame(X, columns=list("abc")).assign(id=names)
+    for frame in (indexed, column, pl.from_pandas(column)):
+        table = ps.select(frame, 5, ridge=0.1).to_frame()
+        assert table["first"].tolist() == [names[i] for i, _ in FINE.pairs]
+        assert table["second"].tolist() == [names[j] for _, j in FINE.pairs]
+    assert FINE.to_frame()["first"].tolist() == FINE.pairs[:, 0].tolist()
+    assert list(table.columns) == ["rank", "first", "second", "gain", "logdet"]
+    assert table["rank"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_csv_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "pairs.csv"
+    FINE.to_csv(path)
+    pd.testing.assert_frame_equal(pd.read_csv(path), FINE.to_frame())
+    before = path.read_bytes()
+
+    def interrupted(part):
+        part.write_text("half a f")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tables.write_whole(path, interrupted)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["pairs.csv"]
+
+
+def test_progress_goes_to_standard_error(capfd):
+    ps.select(X, 5, ridge=0.1, progress=True)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "5/5" in err
+
+
+frame = pd.DataFrame(X, columns=["a", "b", "c"])
+nan = X.copy()
+nan[4, 1] = np.nan
+infinite = frame.copy()
+infinite.iloc[2, 2] = np.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": nan}, "X holds nan at row 4, column 1; remove or fill it in"),
+        ({"X": infinite}, "X holds inf at row 2, column 'c'"),
+        ({"X": infinite.set_index(pd.Index(list("qrstuvwxyz")))}, r"row 2 \(item 's'\), column 'c'"),
+        ({"X": frame.astype("Float64").mask(frame == frame.iloc[1, 0])}, "X holds nan at row 1, column 'a'"),
+        ({"X": frame.assign(note="x")}, "column 'note' is not numeric"),
+        ({"X": pl.DataFrame(frame).with_columns(note=pl.lit("x"))}, "column 'note' is not numeric"),
+        ({"X": frame.assign(when=pd.Timestamp("2020-01-01"))}, "column 'when' is not numeric"),
+        ({"X": [["1", "2"], ["3", "4"]]}, "X must be numeric"),
+        ({"X": np.ones((3, 2), dtype=complex)}, "X must be numeric"),
+        ({"X": [[1.0, None], [2.0, 3.0]]}, "X must be numeric|X holds nan"),
+        ({"X": [[1.0, 2.0], [3.0]]}, "rows differ in length"),
+        ({"X": X[:1]}, "X has 1 item; at least two"),
+        ({"X": X[:0]}, "X has 0 items; at least two"),
+        ({"X": X[:, :0]}, "no feature columns"),
+        ({"X": frame[[]]}, "no feature columns"),
+        ({"X": X[:, 0]}, "two dimensions.*reshape"),
+        ({"X": X[None]}, "two dimensions"),
+        ({"X": sparse.csr_matrix(X)}, "toarray"),
+        ({"X": frame.set_index(pd.Index(["a"] * 10))}, "more than one item with the id 'a'"),
+        ({"X": X * 1e160}, "largest entry.*rescale X"),
+        ({"X": X * 1e-160}, "largest entry.*rescale X"),
+        ({"X": X * 1e150, "ridge": 1e-12}, "out of proportion.*rescale X"),
+        ({"X": X * 1e-150, "ridge": 1.0}, "out of proportion.*rescale X"),
+        ({"X": X * 0, "ridge": "auto"}, "ridge='auto' is .* 0 here"),
+        ({"k": 0}, "k must be at least 1, got 0"),
+        ({"k": -3}, "k must be at least 1, got -3"),
+        ({"k": 2.5}, "k must be a whole number, got 2.5"),
+        ({"k": "5"}, "k must be a whole number, got '5'"),
+        ({"k": 46}, "k=46 pairs asked for, but only 45 candidate pairs are left; lower k"),
+        ({"k": 45, "comparisons": [[0, 1], [1, 0], [2, 3]]}, r"only 43 .* left \(2 of 45 are compared already\)"),
+        ({"k": 11, "max_per_item": 2}, "max_per_item=2 allows at most 10; lower k or raise the cap"),
+        ({"k": 2, "candidates": [[0, 1], [0, 2]], "max_per_item": 1}, "max_per_item=1 allows at most 1"),
+        ({"max_per_item": 0}, "max_per_item must be at least 1"),
+        ({"max_per_item": 1.5}, "max_per_item must be a whole number"),
+        ({"ridge": 0}, "ridge must be a positive number, got 0"),
+        ({"ridge": -1.0}, "ridge must be a positive number, got -1.0"),
+        ({"ridge": np.nan}, "ridge must be a positive number, got nan"),
+        ({"ridge": np.inf}, "ridge must be a positive number, got inf"),
+        ({"ridge": "big"}, "ridge must be a positive number or 'auto', got 'big'"),
+        ({"ridge": None}, "ridge must be a positive number or 'auto', got None"),
+        ({"labeled": [10]}, "labeled holds 10, but the rows of X are numbered 0 to 9"),
+        ({"labeled": [-1]}, "labeled holds -1"),
+        ({"labeled": [0.5]}, "labeled must be whole row numbers"),
+        ({"labeled": [True, False]}, "labeled must be row numbers.*flatnonzero"),
+        ({"labeled": ["a"]}, "labeled must be whole row numbers"),
+        ({"comparisons": [[0, 0]]}, "comparisons: row 0 pairs item 0 with itself"),
+        ({"comparisons": [[0, 99]]}, "comparisons holds 99"),
+        ({"comparisons": [0, 1]}, "comparisons must have two columns"),
+        ({"candidates": [[1, 1]]}, "candidates: row 0 pairs item 1 with itself"),
+        ({"candidates": [[-2, 1]]}, "candidates holds -2"),
+        ({"candidates": []}, "only 0 candidate pairs"),
+        ({"candidates": ps.WithinGroups(range(10))}, "only 0 candidate pairs"),
+        ({"candidates": ps.WithinGroups([1, 1])}, "groups names 2 items, but X has 10"),
+        ({"algorithm": "fast"}, "algorithm='fast' is unknown; choose one of auto, naive, factorization"),
+        ({"objective": "e-optimal"}, "objective='e-optimal' is unknown; choose one of d-optimal, random"),
+        ({"objective": "random", "algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
+        ({"random_state": -1}, "random_state must be"),
+        ({"random_state": "x"}, "random_state must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+    ],
+)
+def test_bad_input_gets_one_line(arguments, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        ps.select(**{"X": X, "k": 5, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_fit_is_refused_before_any_work():
+    n = 300_000  # 4.5e10 pairs
+    with pytest.raises(ValueError, match="algorithm='scalar' needs 360 GB for 44,999,850,000 pairs"):
+        ps.select(np.arange(n, dtype=float)[:, None], 1, ridge=1.0, algorithm="scalar")
+
+
+def test_random_pairs_are_uniform_and_repeatable():
+    pairs = [tuple(ps.select(X[:5], 1, objective="random", random_state=seed).pairs[0]) for seed in range(2000)]
+    counts = Counter(pairs)
+    assert sorted(counts) == all_pairs(5)
+    # 2000 draws over 10 pairs: chi-squared with 9 degrees of freedom stays below 27.9 in 999 of 1000 cases
+    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 27.9
+    one, two = (ps.select(X, 20, objective="random", random_state=3) for _ in range(2))
+    np.testing.assert_array_equal(one.pairs, two.pairs)
+    assert one.algorithm == "random"
+    assert one.logdet[-1] == pytest.approx(logdet(X, one.ridge, pairs=one.pairs))
+
+
+def test_random_honours_candidates_exclusions_and_caps():
+    everything = ps.select(X, 42, comparisons=[[0, 1], [2, 3], [2, 3], [8, 9]], objective="random", random_state=0)
+    assert sorted(map(tuple, everything.pairs.tolist())) == [
+        pair for pair in all_pairs(10) if pair not in [(0, 1), (2, 3), (8, 9)]
+    ]
+    groups = np.arange(10) % 3
+    grouped = ps.select(X, 12, candidates=ps.WithinGroups(groups), objective="random", random_state=0)
+    assert all(groups[i] == groups[j] for i, j in grouped.pairs)
+    for seed in range(20):
+        capped = ps.select(X, 8, max_per_item=2, objective="random", random_state=seed)
+        assert np.bincount(capped.pairs.ravel()).max() <= 2
+        assert len({tuple(pair) for pair in capped.pairs.tolist()}) == 8
+
+
+def test_random_draws_from_a_million_items_without_listing_pairs():
+    items = np.random.default_rng(0).standard_normal((1_000_000, 2))
+    selection = ps.select(items, 1000, objective="random", random_state=0, max_per_item=1)
+    assert len(np.unique(selection.pairs)) == 2000
+
+
+def test_random_with_a_cap_that_fills_every_item():
+    items = np.random.default_rng(0).standard_normal((200, 2))
+    selection = ps.select(items, 100, objective="random", random_state=1, max_per_item=1)
+    assert sorted(selection.pairs.ravel().tolist()) == list(range(200))
+
+
+def test_import_is_light():
+    """numba, pandas and scikit-learn take seconds to load; `import pairsmith` must not."""
+    code = "import sys, pairsmith; print([m for m in ('numba', 'pandas', 'sklearn', 'scipy') if m in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ps.nothing
+    assert set(ps.__all__) <= set(dir(ps))
