@@ -179,13 +179,10 @@ def lazy(make_rule: type[Rule], run: Run, memoize: bool = False) -> Steps:
     rho = np.full((n, run.k) if rule == kernels.SCALAR else (0, 0), np.nan)
 
     for step in range(run.k):
-        if rule != kernels.FACTORIZATION:
-            factor = design.root
-        else:
-            factor = design.factor()
-            if step and not memoize:
-                design.whiten(factor, out=Z)
-                fresh[:] = step
+        factor = design.factor()
+        if rule == kernels.FACTORIZATION and step and not memoize:
+            design.whiten(factor, out=Z)
+            fresh[:] = step
         pair = -2
         while pair == -2:
             pair, size, evaluations = kernels.lazy_maximum(

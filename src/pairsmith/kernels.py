@@ -196,11 +196,11 @@ def lazy_maximum(gain, code, since, size, k, full, rule, X, factor, Z, fresh, V,
 
 @_compiled
 def _quadratic_form(X, factor, i, j, work):
-    """x'A^-1 x with A^-1 = F F' and x = x_i - x_j: d^2 multiplications."""
+    """x'A^-1 x with A^-1 = L L' and x = x_i - x_j: O(d^2), bound by reading L, so only its lower triangle is."""
     work[:] = 0.0
     for a in range(X.shape[1]):
         x = X[i, a] - X[j, a]
-        for b in range(X.shape[1]):
+        for b in range(a + 1):
             work[b] += x * factor[a, b]
     total = 0.0
     for b in range(X.shape[1]):
@@ -210,13 +210,13 @@ def _quadratic_form(X, factor, i, j, work):
 
 @_compiled
 def _memoized_distance(X, factor, Z, fresh, k, i, j):
-    """|z_i - z_j|^2, where z = F'x is computed if it is not yet of step k."""
+    """|z_i - z_j|^2, where z = L'x (L lower triangular) is computed if it is not yet of step k."""
     for item in (i, j):
         if fresh[item] < k:
             Z[item] = 0.0
             for a in range(X.shape[1]):
                 x = X[item, a]
-                for b in range(X.shape[1]):
+                for b in range(a + 1):
                     Z[item, b] += x * factor[a, b]
             fresh[item] = k
     return _squared_distance(Z, i, j)
