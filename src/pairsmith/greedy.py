@@ -179,7 +179,7 @@ def lazy(make_rule: type[Rule], run: Run, memoize: bool = False) -> Steps:
     rho = np.full((n, run.k) if rule == kernels.SCALAR else (0, 0), np.nan)
 
     for step in range(run.k):
-        factor = design.factor()
+        factor = design.root if rule == kernels.SCALAR else design.factor()
         if rule == kernels.FACTORIZATION and step and not memoize:
             design.whiten(factor, out=Z)
             fresh[:] = step

@@ -178,11 +178,11 @@ def lazy_maximum(gain, code, since, size, k, full, rule, X, factor, Z, fresh, V,
                 if rule == NAIVE:
                     g = _quadratic_form(X, factor, i, j, work)
                 elif rule == FACTORIZATION:
-                    g = _memoized_distance(X, factor, Z, fresh, k, i, j)
+                    g = _memoized_distance(X, factor, True, Z, fresh, k, i, j)
                 else:
                     g = _memoized_scalar(g, since[0], X, V, rho, k, i, j)
                     if g < CANCELLED * gain[0]:
-                        g = _memoized_distance(X, factor, Z, fresh, k, i, j)
+                        g = _memoized_distance(X, factor, False, Z, fresh, k, i, j)
             child = _larger_child(gain, code, size, 0)
             if child >= 0 and (gain[child] > g or (gain[child] == g and code[child] < pair)):
                 _sift_down(gain, code, since, size, 0, g, pair, np.int32(k))
@@ -209,14 +209,14 @@ def _quadratic_form(X, factor, i, j, work):
 
 
 @_compiled
-def _memoized_distance(X, factor, Z, fresh, k, i, j):
-    """|z_i - z_j|^2, where z = L'x (L lower triangular) is computed if it is not yet of step k."""
+def _memoized_distance(X, factor, triangular, Z, fresh, k, i, j):
+    """|z_i - z_j|^2, where z = F'x, A^-1 = F F', is computed if it is not yet of step k."""
     for item in (i, j):
         if fresh[item] < k:
             Z[item] = 0.0
             for a in range(X.shape[1]):
                 x = X[item, a]
-                for b in range(a + 1):
+                for b in range(a + 1 if triangular else X.shape[1]):
                     Z[item, b] += x * factor[a, b]
             fresh[item] = k
     return _squared_distance(Z, i, j)
