@@ -64,7 +64,8 @@ def main() -> None:
     parser.add_argument("-k", type=int, default=200, help="pairs to pick")
     parser.add_argument("--labeled", type=int, default=30)
     parser.add_argument("--ridge", type=float, default=1e-4)
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="the paper's abbreviations, such as FLP SLP")
+    shorts = [algorithm.short for algorithm in ALGORITHMS.values()]
+    parser.add_argument("--only", nargs="+", choices=shorts, help="the paper's abbreviations; default: all eight")
     args = parser.parse_args()
     chosen = {a.short: name for name, a in ALGORITHMS.items() if not args.only or a.short in args.only}
 

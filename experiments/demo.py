@@ -19,7 +19,7 @@ from sklearn.decomposition import PCA
 
 import pairsmith as ps
 
-K, LABELED, DRAWS = 100, 20, 20
+K, LABELED, DRAWS, SHOWN = 100, 20, 20, 25
 FOLDER = Path(__file__).resolve().parent.parent / "demo"
 BLUE, ORANGE = "#0072b2", "#d55e00"  # colour-blind safe
 
@@ -59,43 +59,54 @@ def main() -> None:
         f"  {designed.logdet[-1]:.1f} with the {K} designed pairs, which pass the random {K} after {enough}."
     )
     designed.to_csv(FOLDER / "pairs.csv")
-    draw(FOLDER / "design.png", patients, severity, designed, random_logdet, start)
+    draw(FOLDER / "design.png", patients, severity, labeled, designed, random_logdet, start)
     console.print(
         f"\nPicked in {designed.seconds[-1]:.2f} s. Wrote demo/pairs.csv and demo/design.png.\nOn your own data:\n"
         "  .venv/bin/pairsmith select items.csv -k 100 -o pairs.csv"
     )
 
 
-def draw(path, patients, severity, designed, random_logdet, start):
+def draw(path, patients, severity, labeled, designed, random_logdet, start):
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 
     steps = np.arange(K + 1)
     curve = np.concatenate([[start], designed.logdet])
     draws = np.column_stack([np.full(len(random_logdet), start), random_logdet])
+    mean = draws.mean(axis=0)
+    enough = int(np.argmax(curve >= mean[-1]))
     left.plot(steps, curve, color=BLUE, lw=2)
-    left.plot(steps, draws.mean(axis=0), color=ORANGE, lw=2)
+    left.plot(steps, mean, color=ORANGE, lw=2)
     left.fill_between(steps, draws.min(axis=0), draws.max(axis=0), color=ORANGE, alpha=0.2, lw=0)
+    left.plot([enough, K], [mean[-1], mean[-1]], color="0.4", lw=1, ls="--")
+    left.plot(enough, mean[-1], "o", color=BLUE)
+    place = {"textcoords": "offset points", "weight": "bold"}
+    left.annotate(f"{enough} designed = {K} random", (enough, mean[-1]), (8, -15), ha="left", color=BLUE, **place)
+    left.annotate("designed", (K, curve[-1]), (-6, 6), ha="right", color=BLUE, **place)
     left.annotate(
-        "designed", (K, curve[-1]), (-6, 6), textcoords="offset points", ha="right", color=BLUE, weight="bold"
+        f"random: mean and range\nof {len(draws)} draws", (K, mean[-1]), (-6, -72), ha="right", color=ORANGE, **place
     )
-    left.annotate(
-        f"random ({len(draws)} draws)", (K, draws.mean(axis=0)[-1]), (-6, -42), textcoords="offset points",
-        ha="right", color=ORANGE, weight="bold",
-    )  # fmt: skip
-    left.set(xlabel="pairs compared", ylabel="log det of the information", title="What each pair teaches", xlim=(0, K))
+    left.set(xlabel="pairs compared", ylabel="log det of the information", title="What is known", xlim=(0, K))
     left.grid(alpha=0.25)
 
     plane = PCA(2).fit_transform(patients)
-    for i, j in designed.pairs:
-        right.plot(*plane[[i, j]].T, color="0.35", lw=0.7, alpha=0.5, zorder=1)
-    points = right.scatter(*plane.T, c=severity, cmap="cividis", s=18, zorder=2, edgecolors="white", linewidths=0.3)
+    for rank, (i, j) in enumerate(designed.pairs[:SHOWN]):
+        right.plot(
+            *plane[[i, j]].T, color="0.2", lw=0.8, alpha=0.7, zorder=2, label="to compare" if rank == 0 else None
+        )
+    points = right.scatter(*plane.T, c=severity, cmap="cividis", s=16, zorder=1, edgecolors="none")
+    right.scatter(
+        *plane[labeled].T, s=60, facecolors="none", edgecolors=ORANGE, lw=1.5, zorder=3, label="labelled already"
+    )
     figure.colorbar(points, ax=right, label="disease progression")
-    right.set(xlabel="first principal axis", ylabel="second principal axis", title=f"The {K} pairs to compare")
+    right.legend(loc="lower right", frameon=False)
+    right.set(
+        xlabel="first principal axis", ylabel="second principal axis", title=f"The first {SHOWN} pairs to compare"
+    )
     right.set_xticks([])
     right.set_yticks([])
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    figure.savefig(path, dpi=120)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,7 +72,16 @@ def test_a_million_items_take_memory_for_a_million_items():
 
 def test_group_names_of_any_kind():
     expected = WithinGroups([1, 2, 1, 2]).codes.tolist()
-    for groups in (["a", "b", "a", "b"], np.array(["a", "b", "a", "b"], dtype=object), [1.5, 2.5, 1.5, 2.5]):
+    for groups in (
+        ["a", "b", "a", "b"],
+        np.array(["a", "b", "a", "b"], dtype=object),
+        np.array(["a", "b", "a", "b"]),
+        [1.5, 2.5, 1.5, 2.5],
+        [1, "1", 1, "1"],
+        [2**53, 2**53 + 1, 2**53, 2**53 + 1],
+        pd.Series(["a", "b", "a", "b"], dtype="category"),
+        pl.Series(["a", "b", "a", "b"]),
+    ):
         assert WithinGroups(groups).codes.tolist() == expected
 
 
@@ -85,7 +96,16 @@ def test_group_names_of_any_kind():
         (lambda: PairList([[0, 5]]).rows(5), "holds 5, but the rows of X are numbered 0 to 4"),
         (lambda: WithinGroups(["a", None]), "item 1 has no group"),
         (lambda: WithinGroups([1.0, np.nan]), "item 1 has no group"),
-        (lambda: WithinGroups([[1, 2]]), "one name for each item"),
+        (lambda: WithinGroups(["a", "a", np.nan]), "item 2 has no group"),
+        (lambda: WithinGroups(pd.Series(["a", None], dtype="string")), "item 1 has no group"),
+        (lambda: WithinGroups(pd.to_datetime(pd.Series(["2020-01-01", None]))), "item 1 has no group"),
+        (lambda: WithinGroups(np.ma.array([1, 2], mask=[0, 1])), "a plain list"),
+        (lambda: WithinGroups(5), "a plain list"),
+        (lambda: PairList([[0, 1], [2]]), "differ in length"),
+        (lambda: PairList([[1e300, 2]]), "whole row numbers"),
+        (lambda: PairList(np.array([[2**63 + 1, 2]], dtype=np.uint64)), "whole row numbers"),
+        (lambda: PairList(np.ma.array([[0, 1]], mask=[[0, 1]])), "masked"),
+        (lambda: WithinGroups([[1, 2]]), "one name .* for each item"),
         (lambda: WithinGroups([1, 2, 3]).rows(4), "names 3 items, but X has 4"),
     ],
 )

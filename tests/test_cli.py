@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import signal
@@ -91,7 +92,9 @@ def test_what_was_picked_can_be_fed_back(run):
     run("select items.csv -k 4 --compared round1.csv -o round2.csv")
     rounds = pd.concat([pd.read_csv("round1.csv"), pd.read_csv("round2.csv")])
     assert not rounds.duplicated(["first", "second"]).any()
-    run("select items.csv -k 8 -o both.csv")
+    run("select items.csv -k 2 --compared round1.csv --compared round2.csv -o round3.csv")
+    run("select items.csv -k 10 -o both.csv")
+    rounds = pd.concat([rounds, pd.read_csv("round3.csv")])
     assert (
         rounds[["first", "second"]].to_numpy().tolist()
         == pd.read_csv("both.csv")[["first", "second"]].to_numpy().tolist()
@@ -109,6 +112,30 @@ def test_candidates_features_ids_and_seed(run):
     one, two = (run("select items.csv -k 5 --objective random --seed 4") for _ in range(2))
     assert one == two
     assert one != run("select items.csv -k 5 --objective random --seed 5")
+
+
+def test_odd_names_and_files(run, tmp_path):
+    odd = pd.DataFrame({"id": ["[/b]", "naïve", "c"], "x": [1.0, 5.0, 2.0]}).set_index("id")
+    odd.to_parquet("indexed.parquet")
+    code, out, err = run("select indexed.parquet -k 1 -o odd.csv")
+    assert (code, err) == (0, "")
+    assert "[/b]" in out
+    pd.DataFrame({"key": ["p", "q"], "id": [1, 4]}).to_csv("both.csv", index=False)
+    assert run("select both.csv -k 1 --id key --features id")[1].splitlines()[1].startswith("1,p,q,")
+    (tmp_path / "none.csv").write_text("first,second\n")
+    assert run("select items.csv -k 1 --compared none.csv")[0] == 0
+    os.symlink("real.csv", "link.csv")
+    run("select items.csv -k 1 -o link.csv")
+    assert os.path.islink("link.csv")
+    assert os.path.exists("real.csv")
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((200, 3)))
+    command = f"{sys.executable} -m pairsmith.cli select items.npy -k 15000 | head -1"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout == "rank,first,second,gain,logdet\n"
+    assert done.stderr == ""
 
 
 def test_help_and_version(run):
@@ -142,14 +169,14 @@ def test_help_and_version(run):
         ("select items.csv -k three", "'-k'"),
         ("select items.csv -k 0", "k must be at least 1"),
         ("select items.csv -k 67", "k=67 pairs asked for, but only 66"),
-        ("select items.csv -k 13 --max-per-item 2", "max_per_item=2 allows at most 12"),
+        ("select items.csv -k 13 --max-per-item 2", "--max-per-item=2 allows at most 12"),
         ("select items.csv -k 3 --ridge 0", "ridge must be a positive number"),
         ("select items.csv -k 3 --ridge lots", "--ridge must be a positive number or auto, got 'lots'"),
         ("select items.csv -k 3 --ridge nan", "ridge must be a positive number"),
         ("select items.csv -k 3 --algorithm best", "choose one of auto, naive"),
         ("select items.csv -k 3 --objective best", "choose one of d-optimal, random"),
         ("select items.csv -k 3 --nonsense", "--nonsense"),
-        ("select items.csv -k 3 --seed -1", "random_state must be"),
+        ("select items.csv -k 3 --seed -1", "--seed must be"),
         ("select grouped.csv -k 3", "in column 'prompt', where a finite number is needed"),
         ("select items.csv -k 3 --group-by prompt", "there is no column 'prompt'; it has id, f_1"),
         ("select items.csv -k 3 --id name", "there is no column 'name'"),
@@ -176,6 +203,16 @@ def test_help_and_version(run):
         ("select broken.npy -k 1", "not a .npy array"),
         ("select flat.npy -k 1", "an (items, features) array is needed"),
         ("select notes.md -k 1", "cannot read .md"),
+        ("select cut.csv.gz -k 1", "damaged or cut short"),
+        ("select bad.csv.xz -k 1", "bad.csv.xz"),
+        ("select nested.jsonl -k 1", "item 'a' has the value [1] in column 'x'"),
+        ("select same.csv -k 1", "two columns called 'x'"),
+        ("select fractions.csv -k 1", "the first, 'x', holds fractions, not ids"),
+        ("select dates.parquet -k 1", "item 'a' has the value 2020-01-01 00:00:00 in column 'x'"),
+        ("select items.csv -k 3 -o items.csv", "is one of the input files"),
+        ("select items.csv -k 3 -o folder.csv", "is a folder"),
+        ("select items.csv -k 3 --labeled pairs.csv", "holds pairs"),
+        ("select items.csv -k 3 --jobs 0", "--jobs must be"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(run, line, message):
@@ -197,10 +234,20 @@ def test_bad_input_is_one_line_and_exit_code_2(run, line, message):
         "broken.jsonl": '{"id": "a", "x": 1}\n{"id": "b", "x"\n',
         "broken.npy": "nothing of the kind",
         "notes.md": "# notes",
+        "nested.jsonl": '{"id": "a", "x": [1]}\n{"id": "b", "x": [2]}\n',
+        "same.csv": "id,x,x\na,1,2\nb,3,4\n",
+        "fractions.csv": "x,y\n1.5,2\n2,3\n",
+        "pairs.csv": "first,second\n001,002\n",
     }
     for name, text in files.items():
         with open(name, "w") as file:
             file.write(text)
+    os.mkdir("folder.csv")
+    packed = gzip.compress(b"id,x\n" + b"".join(b"%d,%d\n" % (row, row) for row in range(500)))
+    for name, content in (("cut.csv.gz", packed[: len(packed) // 2]), ("bad.csv.xz", b"not packed")):
+        with open(name, "wb") as file:
+            file.write(content)
+    pd.DataFrame({"id": ["a", "b"], "x": pd.to_datetime(["2020-01-01", "2021-01-01"])}).to_parquet("dates.parquet")
     with open("latin.csv", "wb") as file:
         file.write("id,x\nM\xfcnchen,1\nKöln,2\n".encode("latin-1"))
     np.save("flat.npy", np.arange(5.0))
@@ -215,7 +262,7 @@ def test_a_warning_is_one_line_too(run):
     code, out, err = run("select path.csv -k 2 --candidates edges.csv --max-per-item 1 --ridge 1")
     assert code == 0
     assert len(out.splitlines()) == 2
-    assert err.startswith("Warning: max_per_item=1: only 1 of k=2")
+    assert err.startswith("Warning: --max-per-item=1: only 1 of k=2")
     assert err.count("\n") == 1
 
 

@@ -209,3 +209,40 @@ def test_lazy_evaluates_less_than_exhaustive_in_high_dimension():
     lazy = [counts[name] for name in ALGORITHMS if "lazy" in name]
     assert len(set(lazy)) == 1
     assert lazy[0] < counts["naive"] / 5
+
+
+@every_algorithm
+def test_gains_that_fall_in_many_small_steps(algorithm):
+    """Powers of one variable: d_e falls by 1e20 over the steps, not in one of them."""
+    X = np.vander(np.linspace(0, 100, 12), 7)[:, :-1]
+    selection = ps.select(X, 12, algorithm=algorithm)
+    assert_exactly_greedy(selection, X, all_pairs(12), selection.ridge, tolerance=1e-6)
+    larger = np.vander(np.linspace(0, 100, 60), 9)[:, :-1]
+    reference = ps.select(larger, 30, algorithm="naive")
+    np.testing.assert_allclose(ps.select(larger, 30, algorithm=algorithm).gains, reference.gains, rtol=1e-6)
+
+
+@every_algorithm
+def test_an_outlier_takes_no_digits_from_the_others(algorithm):
+    X = np.array([[1e17], [0.0], [1.0], [2.0], [3.0]])
+    selection = ps.select(X, 1, ridge=1.0, candidates=[(1, 2), (1, 3), (2, 3)], algorithm=algorithm)
+    assert selection.pairs.tolist() == [[1, 3]]
+    assert selection.gains[0] == pytest.approx(np.log(5))
+
+
+def test_what_rounding_can_spoil_is_said():
+    rng = np.random.default_rng(5)
+    far_out = np.vstack([[1e12, 1e12], rng.standard_normal((6, 2))])
+    with pytest.warns(UserWarning, match="orders of magnitude"):
+        ps.select(far_out, 6, ridge=1e-3)
+    collinear = np.vstack([np.outer(np.arange(1, 6) * 1e12, [1, 2, 3]), rng.standard_normal((4, 3))])
+    with pytest.warns(UserWarning, match="orders of magnitude"):
+        ps.select(collinear, 2, labeled=range(5), ridge=1e-6)
+
+
+@every_algorithm
+def test_identical_rows_tie_exactly_at_the_first_step(algorithm):
+    for seed, d in ((31, 31), (2, 3), (3, 70)):
+        two = np.random.default_rng(seed).standard_normal((2, d))
+        X = np.vstack([two[:1], np.repeat(two[1:], 7, axis=0)])
+        assert ps.select(X, 1, ridge=0.1, algorithm=algorithm).pairs.tolist() == [[0, 1]]

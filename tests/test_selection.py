@@ -77,6 +77,10 @@ def test_ids_come_from_the_index_or_the_id_column():
         table = ps.select(frame, 5, ridge=0.1).to_frame()
         assert table["first"].tolist() == [names[i] for i, _ in FINE.pairs]
         assert table["second"].tolist() == [names[j] for _, j in FINE.pairs]
+    reordered = pd.DataFrame(X, index=range(20, 10, -1))
+    assert ps.select(reordered, 5, ridge=0.1).to_frame()["first"].tolist() == [20 - i for i, _ in FINE.pairs]
+    dated = pd.DataFrame(X, index=pd.date_range("2020-01-01", periods=10))
+    assert ps.select(dated, 1).ids[0] == pd.Timestamp("2020-01-01")
     assert FINE.to_frame()["first"].tolist() == FINE.pairs[:, 0].tolist()
     assert list(table.columns) == ["rank", "first", "second", "gain", "logdet"]
     assert table["rank"].tolist() == [1, 2, 3, 4, 5]
@@ -168,9 +172,27 @@ infinite.iloc[2, 2] = np.inf
         ({"candidates": []}, "only 0 candidate pairs"),
         ({"candidates": ps.WithinGroups(range(10))}, "only 0 candidate pairs"),
         ({"candidates": ps.WithinGroups([1, 1])}, "groups names 2 items, but X has 10"),
-        ({"algorithm": "fast"}, "algorithm='fast' is unknown; choose one of auto, naive, factorization"),
-        ({"objective": "e-optimal"}, "objective='e-optimal' is unknown; choose one of d-optimal, random"),
+        ({"algorithm": "fast"}, "algorithm: 'fast' is unknown; choose one of auto, naive, factorization"),
+        ({"objective": "e-optimal"}, "objective: 'e-optimal' is unknown; choose one of d-optimal, random"),
         ({"objective": "random", "algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
+        ({"X": np.ma.array(X, mask=X > 1)}, "masked array"),
+        ({"X": pl.DataFrame(X).lazy()}, "lazy frame"),
+        ({"X": [[2**60], [2**60 + 1]]}, "beyond 2\\^53"),
+        ({"X": [[10**400, 1], [2, 3]]}, "X must be numeric"),
+        ({"X": frame.assign(id=[None, *range(9)])}, "no id at row 0"),
+        ({"X": frame.assign(id=[[1]] * 10)}, "id"),
+        (
+            {"X": pd.concat([frame.assign(id=range(10)), frame["a"].rename("id")], axis=1)},
+            "more than one column called",
+        ),
+        ({"k": True}, "k must be a whole number"),
+        ({"ridge": True}, "ridge must be a positive number"),
+        ({"ridge": 10**400}, "ridge must be a positive number"),
+        ({"labeled": [[0, 1]]}, "labeled must be a list of row numbers"),
+        ({"labeled": [[0], [1, 2]]}, "labeled must be a plain array"),
+        ({"algorithm": []}, "algorithm: a list is unknown"),
+        ({"objective": X}, "objective: a ndarray is unknown"),
+        ({"n_jobs": True}, "n_jobs must be"),
         ({"random_state": -1}, "random_state must be"),
         ({"random_state": "x"}, "random_state must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
@@ -186,6 +208,17 @@ def test_what_cannot_fit_is_refused_before_any_work():
     n = 300_000  # 4.5e10 pairs
     with pytest.raises(ValueError, match="algorithm='scalar' needs 360 GB for 44,999,850,000 pairs"):
         ps.select(np.arange(n, dtype=float)[:, None], 1, ridge=1.0, algorithm="scalar")
+
+
+def test_numbers_of_other_kinds():
+    objects = pd.DataFrame({"i": [0, 1], "j": [2, 3]}, dtype="Int64")
+    selection = ps.select(
+        X, np.int64(3), comparisons=objects, n_jobs=np.int64(2), max_per_item=2**70, ridge=np.float32(1)
+    )
+    assert len(selection) == 3
+    wide = pl.DataFrame(X).with_columns(pl.Series("w", [None, *range(9)], dtype=pl.Int128))
+    with pytest.raises(ValueError, match="X holds nan at row 0, column 'w'"):
+        ps.select(wide, 1)
 
 
 def test_random_pairs_are_uniform_and_repeatable():

@@ -13,6 +13,7 @@ The map, from the outside in:
     design       the information matrix A, its log det, whitened features
     candidates   which pairs may be asked: AllPairs, WithinGroups, PairList
     kernels      compiled inner loops
+    tables       items, labels and pairs read from files by id
 
 The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
 these pages. Row numbers count from 0.

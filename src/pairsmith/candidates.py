@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+_LARGEST = 2**53  # beyond it a float is no whole number any more
+
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -97,17 +99,18 @@ class WithinGroups:
     """
 
     def __init__(self, groups: npt.ArrayLike) -> None:
-        values: npt.NDArray[Any] = np.asarray(groups)
-        if values.ndim != 1:
-            raise ValueError(f"groups must be one name for each item, got an array of shape {values.shape}")
-        missing = values != values if values.dtype.kind in "fO" else np.zeros(len(values), dtype=bool)
-        if values.dtype.kind == "O":
-            missing = missing | np.array([value is None for value in values], dtype=bool)
-        if np.any(missing):
-            raise ValueError(f"groups: item {int(np.argmax(missing))} has no group; give every item one")
-        if values.dtype.kind == "O":
-            values = values.astype(str)
-        self.codes: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        import pandas as pd
+
+        try:
+            values: Any = groups if isinstance(groups, np.ndarray) else np.array(list(groups), dtype=object)  # type: ignore[arg-type]
+            if values.ndim != 1 or np.ma.isMaskedArray(values):
+                raise TypeError
+            codes = pd.factorize(values)[0]
+        except (TypeError, ValueError):
+            raise ValueError("groups must be a plain list of one name (text or number) for each item") from None
+        if np.any(codes < 0):
+            raise ValueError(f"groups: item {int(np.argmax(codes < 0))} has no group; give every item one")
+        self.codes: Ints = codes.astype(np.int64)
 
     def rows(self, n: int) -> Rows:
         if len(self.codes) != n:
@@ -144,15 +147,24 @@ Candidates = AllPairs | WithinGroups | PairList
 
 def as_items(values: npt.ArrayLike, name: str) -> Ints:
     """Whole row numbers, whatever holds them; `name` is the argument that the error speaks of."""
-    array: npt.NDArray[Any] = np.asarray(values)
+    try:
+        array: npt.NDArray[Any] = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a plain array of row numbers; its parts differ in length") from None
+    if np.ma.isMaskedArray(values):
+        raise ValueError(f"{name} is a masked array; pass the row numbers without the mask")
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype.kind == "b":
         raise ValueError(f"{name} must be row numbers, got true/false values; use numpy.flatnonzero({name})")
-    if array.dtype.kind == "f" and np.all(np.isfinite(array)) and np.all(array == np.floor(array)):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must be whole row numbers, got {array.dtype} values")
+    if array.dtype.kind == "O" and all(isinstance(value, int | np.integer) for value in array.flat):
+        whole = max(abs(int(value)) for value in array.flat) < _LARGEST
+    elif array.dtype.kind == "f":
+        whole = bool(np.all(np.abs(array) < _LARGEST) and np.all(array == np.floor(array)))
+    else:
+        whole = array.dtype.kind in "iu" and int(array.max()) < _LARGEST
+    if not whole:
+        raise ValueError(f"{name} must be whole row numbers, got {array.dtype} values such as {array.flat[0]!r}")
     return array.astype(np.int64)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 WRITERS = (".csv", ".jsonl", ".parquet")
@@ -30,12 +34,17 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_args, **_kwargs: print(f"Warning: {message}", file=sys.stderr)
+            warnings.showwarning = lambda text, *_args, **_more: print(
+                f"Warning: {_in_options(str(text))}", file=sys.stderr
+            )
             code = app(standalone_mode=False)
     except typer.TyperException as error:  # a wrong option or argument
         code = _complain(error.format_message())
+    except BrokenPipeError:  # the reader of our output has gone: no concern of ours
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        code = 0
     except (ValueError, OSError) as error:
-        code = _complain(str(error))
+        code = _complain(_in_options(str(error)))
     except MemoryError:
         code = _complain("there is not enough memory for this; see --algorithm")
     if code == 130:
@@ -47,6 +56,13 @@ def _complain(message: str) -> int:
     if message:  # none where help was printed instead
         print(f"Error: {' '.join(message.split())}", file=sys.stderr)
     return 2
+
+
+def _in_options(message: str) -> str:
+    """The library's argument names, as the command line spells them."""
+    for name, option in (("n_jobs", "--jobs"), ("random_state", "--seed"), ("max_per_item", "--max-per-item")):
+        message = message.replace(name, option)
+    return message
 
 
 def _version(wanted: bool) -> None:
@@ -83,11 +99,16 @@ def select(
     ] = None,
     labeled: Annotated[
         Path | None,
-        typer.Option(help="Items that have an absolute label already: ids, and optionally labels."),
+        typer.Option(
+            help="Items that have an absolute label already: ids and, optionally, labels; no label, not counted."
+        ),
     ] = None,
     compared: Annotated[
-        Path | None,
-        typer.Option(help="Pairs compared already: columns first and second. They are built on, not asked again."),
+        list[Path] | None,
+        typer.Option(
+            help="Pairs compared already: columns first and second. They are built on, not asked again. Repeat it to"
+            " give the files of several rounds."
+        ),
     ] = None,
     candidates: Annotated[
         Path | None,
@@ -97,7 +118,7 @@ def select(
         str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
     ] = None,
     max_per_item: Annotated[
-        int | None, typer.Option(help="No item in more than this many pairs.", metavar="COUNT")
+        int | None, typer.Option(help="No item in more than this many of the pairs picked now.", metavar="COUNT")
     ] = None,
     id_column: Annotated[
         str | None,
@@ -111,7 +132,13 @@ def select(
         ),
     ] = None,
     objective: Annotated[str, typer.Option(help="d-optimal or random.")] = "d-optimal",
-    algorithm: Annotated[str, typer.Option(help="auto, or one of the paper's eight, such as scalar-lazy.")] = "auto",
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help="auto, or one of the paper's eight: naive, factorization, scalar, naive-lazy, factorization-lazy,"
+            " factorization-lazy-memo, scalar-lazy, scalar-lazy-memo."
+        ),
+    ] = "auto",
     ridge: Annotated[
         str, typer.Option(help="Lambda of the objective. auto: 1e-5 times the mean norm of the features.")
     ] = "auto",
@@ -123,7 +150,11 @@ def select(
     [bold]pairsmith select items.csv -k 200 --labeled labels.csv -o pairs.csv[/bold]
     """
     if output is not None:
-        _check_writable(output)
+        _check_writable(output, [items, labeled, candidates, *(compared or [])])
+    elif sys.stdout is None:
+        raise ValueError("standard output is closed; say where to write with -o")
+    import numpy as np
+
     import pairsmith
     from pairsmith import tables
 
@@ -136,10 +167,10 @@ def select(
     elif candidates:
         allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
     selection = pairsmith.select(
-        table.features,
+        table.features.to_numpy(),
         k,
         labeled=tables.read_labeled(labeled, table) if labeled else None,
-        comparisons=tables.read_pairs(compared, table) if compared else None,
+        comparisons=np.concatenate([tables.read_pairs(path, table) for path in compared]) if compared else None,
         candidates=allowed,
         max_per_item=max_per_item,
         ridge=ridge if ridge == "auto" else _number(ridge, "--ridge"),
@@ -149,6 +180,7 @@ def select(
         n_jobs=jobs,
         progress=sys.stderr.isatty(),
     )
+    selection = dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
     if output is None:
         selection.to_frame().to_csv(sys.stdout, index=False)
     else:
@@ -163,7 +195,13 @@ def _number(text: str, option: str) -> float:
         raise ValueError(f"{option} must be a positive number or auto, got {text!r}") from None
 
 
-def _check_writable(path: Path) -> None:
+def _check_writable(path: Path, inputs: list[Path | None]) -> None:
+    if path.is_dir():
+        raise ValueError(f"--output {path} is a folder; name a file")
+    if any(given is not None and given.exists() and path.exists() and path.samefile(given) for given in inputs):
+        raise ValueError(f"--output {path} is one of the input files; choose another")
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise ValueError(f"--output {path}: writing Parquet needs pyarrow; pip install 'pairsmith[data]'")
     if path.suffix not in WRITERS:
         raise ValueError(
             f"--output {path}: cannot write {path.suffix or 'without an ending'}; use {', '.join(WRITERS)}"
@@ -186,8 +224,11 @@ def _write(selection: Selection, path: Path) -> None:
 
 def _summarise(selection: Selection, path: Path) -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show an id still gets its table
     console = Console(highlight=False)
     before, after = selection.logdet[0] - selection.gains[0], selection.logdet[-1]
     console.print(
@@ -202,9 +243,9 @@ def _summarise(selection: Selection, path: Path) -> None:
     table.add_column("second")
     table.add_column("gain", justify="right")
     for row in shown.itertuples():
-        table.add_row(str(row.rank), str(row.first), str(row.second), f"{row.gain:.4f}")
+        table.add_row(str(row.rank), escape(str(row.first)), escape(str(row.second)), f"{row.gain:.4f}")
     console.print(table)
-    console.print(f"Wrote {path}")
+    console.print(f"Wrote {escape(str(path))}")
 
 
 if __name__ == "__main__":

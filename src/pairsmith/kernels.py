@@ -13,8 +13,8 @@ _compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc
 
 NAIVE, FACTORIZATION, SCALAR = 0, 1, 2
 
-# A value got by subtraction has lost digits once it is this small beside what it came from.
-CANCELLED = 1e-4
+# A value got by subtraction has lost digits once it is this small beside the last one computed afresh.
+CANCELLED = 1e-2
 
 _TILE = 64  # partners whose features stay in the second-level cache while 32 rows pass over them
 _STRIP = 32
@@ -46,8 +46,11 @@ def distances(Z, partner, first, count, start, low, high, out):
                 p = max(first[i], p_low)
                 p_high = min(first[i] + count[i], p_low + tile)
                 e = start[i] - base + p - first[i]
-                while p + 4 <= p_high:
-                    j0, j1, j2, j3 = partner[p], partner[p + 1], partner[p + 2], partner[p + 3]
+                while p < p_high:
+                    # The rest of fewer than four goes the same way, so that equal pairs get equal sums.
+                    last = p_high - 1
+                    j0, j1 = partner[p], partner[min(p + 1, last)]
+                    j2, j3 = partner[min(p + 2, last)], partner[min(p + 3, last)]
                     s0 = s1 = s2 = s3 = 0.0
                     for c in range(d):
                         z = Z[i, c]
@@ -55,13 +58,15 @@ def distances(Z, partner, first, count, start, low, high, out):
                         s1 += (z - Z[j1, c]) ** 2
                         s2 += (z - Z[j2, c]) ** 2
                         s3 += (z - Z[j3, c]) ** 2
-                    out[e], out[e + 1], out[e + 2], out[e + 3] = s0, s1, s2, s3
+                    out[e] = s0
+                    if p < last:
+                        out[e + 1] = s1
+                    if p + 1 < last:
+                        out[e + 2] = s2
+                    if p + 2 < last:
+                        out[e + 3] = s3
                     p += 4
                     e += 4
-                while p < p_high:
-                    out[e] = _squared_distance(Z, i, partner[p])
-                    p += 1
-                    e += 1
 
 
 @_compiled
@@ -121,9 +126,9 @@ def fill_codes(code, partner, first, count, start, low, high):
 def heapify(gain, code):
     """Floyd's construction; at that point every entry is of step 0."""
     size = len(gain)
-    since = np.zeros(1, np.int32)
+    nothing, afresh = np.zeros(1, np.int32), np.zeros(1, np.float32)
     for h in range((size - 2) // 4, -1, -1):
-        _sift_down(gain, code, since, size, h, gain[h], code[h], np.int32(0))
+        _sift_down(gain, code, nothing, afresh, size, h, gain[h], code[h], np.int32(0), np.float32(0))
 
 
 @_compiled
@@ -140,9 +145,9 @@ def _larger_child(gain, code, size, h):
 
 
 @_compiled
-def _sift_down(gain, code, since, size, h, g, c, s):
-    """Put (g, c, s) at h or below, where it belongs."""
-    timed = len(since) == len(gain)
+def _sift_down(gain, code, since, afresh, size, h, g, c, s, f):
+    """Put (g, c, s, f) at h or below, where it belongs. `since` and `afresh` may be left out (of another length)."""
+    timed, traced = len(since) == len(gain), len(afresh) == len(gain)
     while True:
         child = _larger_child(gain, code, size, h)
         if child < 0 or g > gain[child] or (g == gain[child] and c < code[child]):
@@ -150,15 +155,21 @@ def _sift_down(gain, code, since, size, h, g, c, s):
         gain[h], code[h] = gain[child], code[child]
         if timed:
             since[h] = since[child]
+        if traced:
+            afresh[h] = afresh[child]
         h = child
     gain[h], code[h] = g, c
     if timed:
         since[h] = s
+    if traced:
+        afresh[h] = f
 
 
 @_compiled
-def lazy_maximum(gain, code, since, size, k, full, rule, X, factor, Z, fresh, V, rho, budget):
+def lazy_maximum(gain, code, since, afresh, size, k, full, rule, X, factor, Z, fresh, V, rho, budget):
     """FindMax of Alg. 5 at step k: the pair whose gain, brought up to date, still tops the heap.
+
+    `since` is the step of each entry's gain; `afresh`, for the scalar rule, its gain when last computed from scratch.
 
     Returns (its code or -1, the heap's new size, gains evaluated). Stops early, with code -2, after `budget`
     evaluations, so that a caller can show progress and be interrupted; calling again goes on.
@@ -170,7 +181,9 @@ def lazy_maximum(gain, code, since, size, k, full, rule, X, factor, Z, fresh, V,
         pair = code[0]
         i, j = pair // n, pair % n
         if not (full[i] or full[j]):
-            g = gain[0]
+            g, f = gain[0], np.float32(0)
+            if rule == SCALAR:
+                f = afresh[0]
             if since[0] < k:
                 if evaluations == budget:
                     return np.int64(-2), size, evaluations
@@ -181,14 +194,16 @@ def lazy_maximum(gain, code, since, size, k, full, rule, X, factor, Z, fresh, V,
                     g = _memoized_distance(X, factor, True, Z, fresh, k, i, j)
                 else:
                     g = _memoized_scalar(g, since[0], X, V, rho, k, i, j)
-                    if g < CANCELLED * gain[0]:
+                    if g < CANCELLED * f:
                         g = _memoized_distance(X, factor, False, Z, fresh, k, i, j)
+                        f = np.float32(g)
             child = _larger_child(gain, code, size, 0)
             if child >= 0 and (gain[child] > g or (gain[child] == g and code[child] < pair)):
-                _sift_down(gain, code, since, size, 0, g, pair, np.int32(k))
+                _sift_down(gain, code, since, afresh, size, 0, g, pair, np.int32(k), f)
                 continue
         size -= 1
-        _sift_down(gain, code, since, size, 0, gain[size], code[size], since[size])
+        f = afresh[size] if rule == SCALAR else np.float32(0)
+        _sift_down(gain, code, since, afresh, size, 0, gain[size], code[size], since[size], f)
         if not (full[i] or full[j]):
             return pair, size, evaluations
     return np.int64(-1), size, evaluations

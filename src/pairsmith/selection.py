@@ -90,7 +90,8 @@ def select(
     """Pick the k pairs whose comparison teaches a Bradley-Terry model most.
 
     Greedily maximises f(S) = log det(ridge I + sum_A x_i x_i' + sum_S (x_i - x_j)(x_i - x_j)') over sets S of
-    k candidate pairs (the paper's Eq. 3 and 4). Among equal gains the smaller (i, j) is picked.
+    k candidate pairs (the paper's Eq. 3 and 4). Among equal gains the smaller (i, j) is picked; where rounding splits
+    an exact tie, any of its pairs may be.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ def select(
     candidates : None, AllPairs, WithinGroups, PairList or array-like of shape (M, 2)
         Which pairs may be asked. None means all.
     max_per_item : int
-        Exposure cap: no item in more than this many of the picked pairs.
+        Exposure cap: no item in more than this many of the pairs picked now. Earlier comparisons do not count.
     ridge : float or "auto"
         The objective's lambda. "auto" is the paper's choice, 1e-5 times the mean norm of the feature vectors.
     objective : "d-optimal" or "random"
@@ -116,7 +117,7 @@ def select(
     random_state : None, int or numpy.random.Generator
         Seeds the random objective.
     n_jobs : int
-        Threads. None or -1 means all cores, -2 all but one.
+        Threads of the compiled loops. None or -1 means all cores, -2 all but one. BLAS has threads of its own.
     progress : bool
         Show a progress bar on standard error.
 
@@ -128,16 +129,16 @@ def select(
     features, ids = as_features(X)
     n = len(features)
     k = _whole(k, "k")
-    if objective not in OBJECTIVES:
-        raise ValueError(f"objective={objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
-    if algorithm != "auto" and algorithm not in ALGORITHMS:
-        raise ValueError(f"algorithm={algorithm!r} is unknown; choose one of auto, {', '.join(ALGORITHMS)}")
+    _check_name(objective, "objective", OBJECTIVES)
+    _check_name(algorithm, "algorithm", ("auto", *ALGORITHMS))
     if objective == "random" and algorithm != "auto":
         raise ValueError(f"algorithm={algorithm!r} is for objective='d-optimal'; leave it out for 'random'")
     threads = _threads(n_jobs)
     rng = _generator(random_state)
 
-    known = as_items([] if labeled is None else labeled, "labeled").ravel()
+    known = as_items([] if labeled is None else labeled, "labeled")
+    if known.ndim != 1:
+        raise ValueError(f"labeled must be a list of row numbers, got an array of shape {known.shape}")
     check_items(known, n, "labeled")
     compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
     check_items(compared, n, "comparisons")
@@ -147,7 +148,7 @@ def select(
     if algorithm == "auto":
         algorithm = "random" if objective == "random" else _automatic(len(remaining.rows))
     if algorithm in ALGORITHMS:
-        _check_memory(algorithm, len(remaining.rows))
+        _check_memory(algorithm, len(remaining.rows), n * k)
 
     design = Design(features, lam, known, compared)
     run = Run(design, remaining, k, threads)
@@ -158,6 +159,12 @@ def select(
         gains.append(gain)
         logdet.append(design.logdet)
         seconds.append(time.perf_counter() - began)
+    if design.uncertainty > 1e-6:
+        warnings.warn(
+            f"X spans so many orders of magnitude beside ridge={lam:.1e} that rounding may have moved gains by"
+            f" {design.uncertainty:.0e}; rescale X, or its items and columns that are far out",
+            stacklevel=2,
+        )
     if len(pairs) < k:
         warnings.warn(
             f"max_per_item={max_per_item}: only {len(pairs)} of k={k} pairs could be picked before every pair left"
@@ -180,10 +187,14 @@ def select(
 def as_features(X: Any) -> tuple[Floats, npt.NDArray[Any] | None]:
     """X as a finite (N, d) float64 array, and its items' ids if it names them."""
     ids, columns = None, None
+    if hasattr(X, "collect"):
+        raise ValueError("X is a lazy frame; pass X.collect()")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
         X, ids, columns = _from_frame(X)
     elif hasattr(X, "tocsr"):
         raise ValueError("X is a sparse matrix; pass X.toarray()")
+    elif np.ma.isMaskedArray(X):
+        raise ValueError("X is a masked array; fill in what is masked and pass a plain array")
     try:
         array: npt.NDArray[Any] = np.asarray(X)
     except ValueError as error:
@@ -201,10 +212,12 @@ def as_features(X: Any) -> tuple[Floats, npt.NDArray[Any] | None]:
             if array.dtype.kind != "O" or any(isinstance(value, str | bytes) for value in array.flat):
                 raise TypeError
             array = array.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 f"X must be numeric, got {array.dtype} values; drop or encode what is not a number"
             ) from None
+    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > 2**53:
+        raise ValueError("X holds whole numbers beyond 2^53, which float64 cannot tell apart; subtract an offset first")
     features: Floats = np.ascontiguousarray(array, dtype=np.float64)
     finite = np.isfinite(features)
     if not finite.all():
@@ -212,11 +225,22 @@ def as_features(X: Any) -> tuple[Floats, npt.NDArray[Any] | None]:
         item = "" if ids is None else f" (item {ids[row]!r})"
         name = column if columns is None else repr(columns[column])
         raise ValueError(f"X holds {features[row, column]} at row {row}{item}, column {name}; remove or fill it in")
-    if ids is not None and len(set(ids.tolist())) < n:
-        values = ids.tolist()
-        twice = next(value for value in values if values.count(value) > 1)
-        raise ValueError(f"X has more than one item with the id {twice!r}; ids must be unique")
+    if ids is not None:
+        _check_ids(ids)
     return features, ids
+
+
+def _check_ids(ids: npt.NDArray[Any]) -> None:
+    import pandas as pd
+
+    try:
+        missing, again = pd.isna(ids), pd.Series(ids).duplicated()
+    except TypeError:
+        raise ValueError("X has ids that are not plain values; use text or numbers") from None
+    if np.any(missing):
+        raise ValueError(f"X has no id at row {int(np.argmax(missing))}; give every item one")
+    if again.any():
+        raise ValueError(f"X has more than one item with the id {ids[int(np.argmax(again))]!r}; ids must be unique")
 
 
 def _from_frame(frame: Any) -> tuple[Any, npt.NDArray[Any] | None, list[Any]]:
@@ -225,10 +249,12 @@ def _from_frame(frame: Any) -> tuple[Any, npt.NDArray[Any] | None, list[Any]]:
     names = list(frame.columns)
     series = frame.get_columns() if polars else [frame.iloc[:, at] for at in range(len(names))]
     ids = None
-    if "id" in names:
-        ids = np.asarray(series[names.index("id")].to_numpy(), dtype=object)
-    elif not polars and type(frame.index).__name__ != "RangeIndex":
-        ids = np.asarray(frame.index.to_numpy(), dtype=object)
+    if names.count("id") > 1:
+        raise ValueError("X has more than one column called 'id'; keep one")
+    if "id" in names or not (polars or _plain(frame.index)):
+        source = series[names.index("id")] if "id" in names else frame.index
+        ids = np.empty(len(frame), dtype=object)
+        ids[:] = source.to_list()
     kept = [(name, column) for name, column in zip(names, series, strict=True) if name != "id"]
     numbers = np.empty((len(frame), len(kept)))
     for at, (name, column) in enumerate(kept):
@@ -238,12 +264,28 @@ def _from_frame(frame: Any) -> tuple[Any, npt.NDArray[Any] | None, list[Any]]:
             numeric = getattr(column.dtype, "kind", "O") in "biuf"
         if not numeric:
             raise ValueError(f"X: column {name!r} is not numeric ({column.dtype}); drop it or turn it into numbers")
-        numbers[:, at] = column.to_numpy() if polars else column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if polars:
+            numbers[:, at] = [np.nan if value is None else float(value) for value in column.to_list()]
+        else:
+            numbers[:, at] = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers, ids, [name for name, _ in kept]
+
+
+def _plain(index: Any) -> bool:
+    """Whether a pandas index only counts the rows 0, 1, 2, ..."""
+    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+
+
+def _check_name(value: Any, name: str, choices: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in choices:
+        shown = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+        raise ValueError(f"{name}: {shown} is unknown; choose one of {', '.join(choices)}")
 
 
 def _whole(value: Any, name: str) -> int:
     try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
         number = operator.index(value)
     except TypeError:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from None
@@ -258,9 +300,9 @@ def _threads(n_jobs: int | None) -> int:
     cores: int = joblib.cpu_count()
     if n_jobs is None:
         return cores
-    if not isinstance(n_jobs, int) or n_jobs == 0:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a number of threads, or -1 for all cores; got {n_jobs!r}")
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return min(int(n_jobs), 1024) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -287,7 +329,7 @@ def _remaining(candidates: Any, n: int, k: int, compared: Ints, max_per_item: in
         raise ValueError(f"k={k} pairs asked for, but only {left} candidate pairs are left{already}; lower k")
     room = np.full(n, np.iinfo(np.int64).max)
     if max_per_item is not None:
-        cap = _whole(max_per_item, "max_per_item")
+        cap = min(_whole(max_per_item, "max_per_item"), len(rows) + 1)
         gone = np.bincount(rows.pairs(taken).ravel(), minlength=n)
         possible = int(np.minimum(rows.degrees() - gone, cap).sum()) // 2
         if k > possible:
@@ -311,8 +353,10 @@ def _ridge(ridge: float | str, X: Floats) -> float:
         lam = 1e-5 * largest * float(np.linalg.norm(X / largest, axis=1).mean())
     else:
         try:
+            if isinstance(ridge, bool | np.bool_):
+                raise TypeError
             lam = float(ridge)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}") from None
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"ridge must be a positive number, got {ridge!r}")
@@ -332,8 +376,9 @@ def _automatic(n_pairs: int) -> str:
     return "scalar" if 8 * n_pairs < _memory() / 2 else "factorization"
 
 
-def _check_memory(algorithm: str, n_pairs: int) -> None:
-    needed, there = ALGORITHMS[algorithm].bytes_per_pair * n_pairs, _memory()
+def _check_memory(algorithm: str, n_pairs: int, n_times_k: int) -> None:
+    chosen, there = ALGORITHMS[algorithm], _memory()
+    needed = chosen.bytes_per_pair * n_pairs + chosen.bytes_per_item_and_step * n_times_k
     if needed > there:
         raise ValueError(
             f"algorithm={algorithm!r} needs {needed / 1e9:.0f} GB for {n_pairs:,} pairs, and {there / 1e9:.0f} GB are"

@@ -5,8 +5,11 @@ The files speak in item ids: the column `id`, or else the first. Ids are text, s
 
 from __future__ import annotations
 
+import lzma
 import os
+import tokenize
 import warnings
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -62,6 +65,11 @@ def read_items(
     columns = list(table.columns)
     key = _id_of(columns, id_column)
     ids = _texts(table[key], path)
+    if key != id_column and key != "id" and pd.to_numeric(ids, errors="coerce").mod(1).gt(0).any():
+        raise ValueError(
+            f"{path}: no column is called id, and the first, {key!r}, holds fractions, not ids; name the id column"
+            " with --id"
+        )
     if ids.duplicated().any():
         twice = ids[ids.duplicated()].iloc[0]
         raise ValueError(f"{path}: the id {twice!r} stands in more than one row; ids (column {key!r}) must be unique")
@@ -71,19 +79,21 @@ def read_items(
                 raise ValueError(f"{path}: no column matches --features {pattern!r}; it has {', '.join(columns)}")
         chosen = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in features)]
     else:
-        chosen = [name for name in columns if name not in (key, group_by, "id")]
+        chosen = [name for name in columns if name not in (key, group_by)]
     if not chosen:
         raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     values = table[chosen].set_index(pd.Index(ids))
     for name in chosen:
         _check_numeric(values[name], name, path)
     groups = None if group_by is None else _texts(table[group_by], path).to_numpy(dtype=object)
-    return Items(path, values, groups)
+    return Items(path, values.astype(np.float64), groups)
 
 
 def read_labeled(path: Path, items: Items) -> npt.NDArray[np.int64]:
     """Rows of the items that this file labels: an id column and, optionally, a label column; no label, no row."""
-    table = read_table(path, lambda columns: [_id_of(columns)])
+    table = read_table(path, lambda columns: [_id_of(columns)], may_be_empty=True)
+    if {"first", "second"} <= set(table.columns):
+        raise ValueError(f"{path} holds pairs (columns first and second), where labelled items are expected")
     key = _id_of(list(table.columns))
     others = [name for name in table.columns if name != key]
     if others:
@@ -100,7 +110,7 @@ def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
             raise ValueError(f"{path}: two columns of item ids are needed, found {', '.join(columns)}")
         return ["first", "second"] if {"first", "second"} <= set(columns) else columns[:2]
 
-    table = read_table(path, two)
+    table = read_table(path, two, may_be_empty=True)
     first, second = two(list(table.columns))
     pairs = np.column_stack([items.rows(_texts(table[name], path), path) for name in (first, second)])
     same = pairs[:, 0] == pairs[:, 1]
@@ -110,7 +120,7 @@ def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
     return pairs
 
 
-def read_table(path: Path, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
+def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_be_empty: bool = False) -> pd.DataFrame:
     """A CSV, TSV, JSON Lines or Parquet file; `text_columns` names the columns to keep as text."""
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
@@ -126,28 +136,39 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]]) -> pd
             table = _read_delimited(path, "," if kind == ".csv" else "\t", text_columns)
         elif kind == ".parquet":
             table = pd.read_parquet(path)
+            if any(name is not None for name in table.index.names):
+                table = table.reset_index()
+            elif not isinstance(table.index, pd.RangeIndex):
+                table = table.rename_axis("id").reset_index()
         else:
             table = pd.read_json(path, lines=True, dtype=False, precise_float=True)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    except ImportError:
-        raise ValueError(f"{path}: reading Parquet needs pyarrow; pip install 'pairsmith[data]'") from None
+        raise ValueError(f"{path} is not UTF-8 text ({error.reason}); save it as UTF-8") from None
+    except ImportError as error:
+        needed = "reading Parquet needs pyarrow; pip install 'pairsmith[data]'" if kind == ".parquet" else str(error)
+        raise ValueError(f"{path}: {needed}") from None
+    except (EOFError, zlib.error, lzma.LZMAError):
+        raise ValueError(f"{path} is damaged or cut short; it cannot be unpacked") from None
     except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError, OSError) as error:
         reason = " ".join(str(error).removeprefix("Error tokenizing data. C error: ").split())
         raise ValueError(reason if reason.startswith(str(path)) else f"{path}: {reason}") from None
     table.columns = table.columns.astype(str)
-    if table.empty:
+    if table.empty and not (may_be_empty and len(table.columns)):
         raise ValueError(f"{path} has no rows")
+    if table.columns.has_duplicates:
+        raise ValueError(f"{path} has two columns called {table.columns[table.columns.duplicated()][0]!r}; rename one")
     for name in text_columns(list(table.columns)):
         table[name] = table[name].astype(object)
     return table
 
 
 def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
-    header = pd.read_csv(path, sep=separator, nrows=0, index_col=False)
-    names = [str(name) for name in header.columns]
+    header = pd.read_csv(path, sep=separator, nrows=1, header=None, dtype=str, keep_default_na=False)
+    names = [str(name) for name in header.iloc[0]]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{path} has two columns called {twice[0]!r}; rename one")
     text = text_columns(names)
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
@@ -168,7 +189,7 @@ def _read_npy(path: Path) -> pd.DataFrame:
         array = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
-    except (ValueError, EOFError, OSError) as error:
+    except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError) as error:
         raise ValueError(f"{path} is not a .npy array of numbers ({' '.join(str(error).split())})") from None
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
@@ -190,28 +211,26 @@ def _texts(column: pd.Series, path: Path) -> pd.Series:
 
 def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
     """Refuse what is not a finite number, with the item that has it."""
-    numbers = pd.to_numeric(column, errors="coerce") if column.dtype.kind not in "biuf" else column
-    wrong = ~np.isfinite(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        value = column.iloc[at]
-        held = (
-            "no value" if pd.isna(value) else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
-        )
-        raise ValueError(
-            f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
-            " fill it in, or name the feature columns with --features"
-        )
-    if column.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{path}: column {name!r} holds text; turn it into numbers, or name the others with --features"
-        )
+    if column.dtype.kind in "biuf":
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = np.array([value if isinstance(value, int | float) else np.nan for value in column], dtype=np.float64)
+    if np.all(np.isfinite(numbers)):
+        return
+    at = int(np.argmax(~np.isfinite(numbers)))
+    value = column.iloc[at]
+    empty = np.ndim(value) == 0 and pd.isna(value)
+    held = "no value" if empty else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
+    raise ValueError(
+        f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
+        " fill it in, or name the feature columns with --features"
+    )
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[Path], object]) -> None:
     """Let `write` fill a file beside `path`, then put it in place: nobody ever sees half a file."""
-    target = Path(path)
-    temporary = target.with_name(f".{os.getpid()}.part.{target.name}")  # keeps the ending: some writers go by it
+    target = Path(os.path.realpath(path))  # what a link points to, not the link
+    temporary = target.with_name(f".{os.getpid()}.part{target.suffix}")  # keeps the ending: some writers go by it
     try:
         write(temporary)
         os.replace(temporary, target)
