@@ -11,8 +11,9 @@ SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "design", "selection"},
     "cli": {"selection", "tables"},
-    "selection": {"greedy", "objectives", "design", "candidates", "tables"},
+    "selection": {"greedy", "engine", "objectives", "design", "candidates", "tables"},
     "objectives": {"design", "candidates"},
+    "engine": {"design", "candidates", "kernels"},
     "greedy": {"design", "candidates", "kernels"},
     "design": set(),
     "candidates": set(),

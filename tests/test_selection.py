@@ -13,7 +13,6 @@ from scipy import sparse
 import pairsmith as ps
 from oracle import all_pairs, assert_greedy, logdet
 from pairsmith import tables
-from pairsmith.greedy import ALGORITHMS
 
 X = np.random.default_rng(0).standard_normal((10, 3))
 FINE = ps.select(X, 5, ridge=0.1)
@@ -26,7 +25,7 @@ def test_the_selection_holds_what_it_says():
     assert np.all(selection.pairs[:, 0] < selection.pairs[:, 1])
     assert selection.ridge == pytest.approx(1e-5 * np.linalg.norm(X, axis=1).mean())
     assert selection.objective == "d-optimal"
-    assert selection.algorithm in ALGORITHMS
+    assert selection.algorithm == "engine"
     assert np.all(np.diff(selection.seconds) >= 0)
     np.testing.assert_allclose(np.diff(selection.logdet), selection.gains[1:])
     before = logdet(X, selection.ridge, [1, 2], [(3, 4)])
@@ -172,7 +171,7 @@ infinite.iloc[2, 2] = np.inf
         ({"candidates": []}, "only 0 candidate pairs"),
         ({"candidates": ps.WithinGroups(range(10))}, "only 0 candidate pairs"),
         ({"candidates": ps.WithinGroups([1, 1])}, "groups names 2 items, but X has 10"),
-        ({"algorithm": "fast"}, "algorithm: 'fast' is unknown; choose one of auto, naive, factorization"),
+        ({"algorithm": "fast"}, "algorithm: 'fast' is unknown; choose one of auto, engine, naive, factorization"),
         ({"objective": "e-optimal"}, "objective: 'e-optimal' is unknown; choose one of d-optimal, random"),
         ({"objective": "random", "algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
         ({"X": np.ma.array(X, mask=X > 1)}, "masked array"),
@@ -196,6 +195,8 @@ infinite.iloc[2, 2] = np.inf
         ({"random_state": -1}, "random_state must be"),
         ({"random_state": "x"}, "random_state must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
+        ({"pool_size": 0}, "pool_size must be at least 1"),
+        ({"pool_size": 5, "algorithm": "scalar"}, "pool_size is for the engine"),
     ],
 )
 def test_bad_input_gets_one_line(arguments, message):

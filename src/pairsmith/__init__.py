@@ -8,6 +8,7 @@ The map, from the outside in:
 
     cli          the command line
     selection    select() and Selection: input checked, names resolved, run, timed
+    engine       the default algorithm: exact, screened in float32, tiled
     greedy       the paper's eight algorithms
     objectives   criteria other than D-optimality
     design       the information matrix A, its log det, whitened features

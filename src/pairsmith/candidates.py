@@ -11,8 +11,9 @@ row by row, which is lexicographic order: pair number e is the e-th smallest (i,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,14 @@ class Rows:
         found = low < end
         found[found] = self.partner[low[found]] == wanted[found]
         return np.where(found, self.start[pairs[:, 0]] + low - self.first[pairs[:, 0]], -1)
+
+    def blocks(self, pairs: int) -> list[tuple[int, int]]:
+        """Ranges of rows with about that many pairs each, and at least one row."""
+        rows = [0]
+        while rows[-1] < self.n_items:
+            reach = int(np.searchsorted(self.start, self.start[rows[-1]] + pairs, side="right")) - 1
+            rows.append(max(reach, rows[-1] + 1))
+        return [(low, high) for low, high in pairwise(rows) if self.start[high] > self.start[low]]
 
     def degrees(self) -> Ints:
         """In how many candidate pairs each item stands."""
@@ -189,32 +198,34 @@ def check_items(array: Ints, n: int, name: str) -> None:
         raise ValueError(f"{name} holds {array[outside][0]}, but the rows of X are numbered 0 to {n - 1}")
 
 
-@dataclass
 class Remaining:
     """The candidates still to be had: not compared before, not picked yet, no item at its exposure cap."""
 
-    rows: Rows
-    taken: Ints  # numbers of the pairs that are gone, ascending
-    room: Ints  # how often each item may still be picked
-    full: Bools = field(init=False)
+    def __init__(self, rows: Rows, taken: Ints, room: Ints) -> None:
+        self.rows = rows
+        self.room = room  # how often each item may still be picked
+        self.full: Bools = room <= 0
+        self._taken = taken
+        self._picked: list[tuple[int, int]] = []  # not in _taken yet
 
-    def __post_init__(self) -> None:
-        self.full = self.room <= 0
+    @property
+    def taken(self) -> Ints:
+        """The numbers of the pairs that are gone, ascending."""
+        if self._picked:
+            self._taken = np.union1d(self._taken, self.rows.numbers(np.array(self._picked)))
+            self._picked = []
+        return self._taken
+
+    def take(self, i: int, j: int) -> None:
+        self._picked.append((i, j))
+        for item in (i, j):
+            self.room[item] -= 1
+            if self.room[item] <= 0:
+                self.full[item] = True
 
     def allows(self, i: int, j: int) -> bool:
         if self.full[i] or self.full[j]:
             return False
-        number = self._number(i, j)
+        number = self.rows.numbers(np.array([[i, j]]))[0]
         at = np.searchsorted(self.taken, number)
         return bool(at == len(self.taken) or self.taken[at] != number)
-
-    def take(self, i: int, j: int) -> None:
-        number = self._number(i, j)
-        self.taken = np.insert(self.taken, np.searchsorted(self.taken, number), number)
-        for item in (i, j):
-            self.room[item] -= 1
-            self.full[item] = self.room[item] <= 0
-
-    def _number(self, i: int, j: int) -> int:
-        first = self.rows.first[i]
-        return int(self.rows.start[i] + np.searchsorted(self.rows.partner[first : first + self.rows.count[i]], j))

@@ -37,7 +37,7 @@ def main() -> None:
             warnings.showwarning = lambda text, *_args, **_more: print(
                 f"Warning: {_in_options(str(text))}", file=sys.stderr
             )
-            code = app(standalone_mode=False)
+            code = app(prog_name="pairsmith", standalone_mode=False)
     except typer.TyperException as error:  # a wrong option or argument
         code = _complain(error.format_message())
     except BrokenPipeError:  # the reader of our output has gone: no concern of ours
@@ -135,8 +135,8 @@ def select(
     algorithm: Annotated[
         str,
         typer.Option(
-            help="auto, or one of the paper's eight: naive, factorization, scalar, naive-lazy, factorization-lazy,"
-            " factorization-lazy-memo, scalar-lazy, scalar-lazy-memo."
+            help="auto (the engine), or one of the paper's eight: naive, factorization, scalar, naive-lazy,"
+            " factorization-lazy, factorization-lazy-memo, scalar-lazy, scalar-lazy-memo."
         ),
     ] = "auto",
     ridge: Annotated[

@@ -82,6 +82,19 @@ class Design:
         """
         return np.ascontiguousarray(_upper(self.root.T).T)
 
+    def whitened(self) -> Floats:
+        """Z = X W. Where the terms of that product cancel, X is multiplied with the triangular factor first.
+
+        W = L Q' with Q orthogonal. L keeps apart what differs in scale, and after it a rotation is harmless.
+        """
+        Z = self.X @ self.root
+        some = slice(None, None, max(1, len(Z) // 64))
+        terms = np.linalg.norm(np.abs(self.X[some]) @ np.abs(self.root), axis=1)
+        if np.any(terms > 1e3 * np.linalg.norm(Z[some], axis=1)):
+            Q, R = np.linalg.qr(self.root.T)
+            Z = (self.X @ R.T) @ Q.T
+        return Z
+
     def whiten(self, factor: Floats, out: Floats | None = None) -> Floats:
         """Z = X F: with A^-1 = F F', d_ij = |z_i - z_j|^2 (Eq. 12)."""
         return np.matmul(self.X, factor, out=out)

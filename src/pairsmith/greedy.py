@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -34,17 +33,11 @@ class Run:
     design: Design
     remaining: Remaining
     k: int
-    threads: int = 1
-    diagnostics: dict[str, Any] = field(default_factory=lambda: {"evaluations": 0})
+    threads: int
+    diagnostics: dict[str, Any]  # "evaluations" counts gains computed
 
-    def blocks(self, pairs: int) -> list[tuple[int, int]]:
-        """Ranges of rows with about that many pairs each (at least one row), the same for any thread count."""
-        start = self.remaining.rows.start
-        rows = [0]
-        while rows[-1] < len(start) - 1:
-            reach = int(np.searchsorted(start, start[rows[-1]] + pairs, side="right")) - 1
-            rows.append(max(reach, rows[-1] + 1))
-        return [(a, b) for a, b in pairwise(rows) if start[b] > start[a]]
+    def __post_init__(self) -> None:
+        self.diagnostics["evaluations"] = 0
 
     def row_arrays(self) -> tuple[Any, ...]:
         rows = self.remaining.rows
@@ -131,22 +124,24 @@ class Scalar:
 Rule = Naive | Factorization | Scalar
 
 
-def exhaustive(make_rule: type[Rule], run: Run) -> Steps:
+def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
     """FindMax over every remaining pair at each step (Alg. 1)."""
+    run = Run(*problem)
     rule = make_rule(run)
-    blocks = run.blocks(_BLOCK)
+    blocks = run.remaining.rows.blocks(_BLOCK)
     start = run.remaining.rows.start
     largest_block = max(int(start[high] - start[low]) for low, high in blocks)
 
     def search(block: tuple[int, int]) -> tuple[float, int]:
         out = np.empty(0) if isinstance(rule, Scalar) else np.empty(largest_block)
         gains = rule.gains(*block, out)
-        largest, number = kernels.best(gains, *run.row_arrays(), *block, run.remaining.full, run.remaining.taken)
+        largest, number = kernels.best(gains, *run.row_arrays(), *block, run.remaining.full, taken)
         return largest, -number  # so that the maximum is the smaller number among equals
 
     with ThreadPoolExecutor(run.threads) as pool:
         parallel = rule.threads and run.threads > 1 and len(blocks) > 1
         while True:
+            taken = run.remaining.taken
             largest, number = max((pool.map if parallel else map)(search, blocks))
             run.diagnostics["evaluations"] += len(run.remaining.rows)
             if isinstance(rule, Scalar) and rule.cancelled(largest):
@@ -160,12 +155,13 @@ def exhaustive(make_rule: type[Rule], run: Run) -> Steps:
             rule.update(v)
 
 
-def lazy(make_rule: type[Rule], run: Run, memoize: bool = False) -> Steps:
+def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
     """A heap of stale gains; only what surfaces is brought up to date (Alg. 5 to 8).
 
     With `memoize`, z_i and rho_li are computed when a pair first needs them; without it, for all items at each
     step. The heap takes 20 bytes a pair, and 24 with the scalar rule.
     """
+    run = Run(*problem)
     design, remaining = run.design, run.remaining
     rule = make_rule.code
     n, d = design.X.shape
@@ -212,7 +208,7 @@ def _heap(make_rule: type[Rule], run: Run) -> tuple[Any, Any, Any]:
         kernels.fill_codes(code, *run.row_arrays(), *block)
 
     with ThreadPoolExecutor(run.threads) as pool:
-        list((pool.map if rule.threads and run.threads > 1 else map)(fill, run.blocks(_BLOCK)))
+        list((pool.map if rule.threads and run.threads > 1 else map)(fill, run.remaining.rows.blocks(_BLOCK)))
     run.diagnostics["evaluations"] += len(rows)
     if len(run.remaining.taken):
         gain, code = np.delete(gain, run.remaining.taken), np.delete(code, run.remaining.taken)
@@ -223,7 +219,7 @@ def _heap(make_rule: type[Rule], run: Run) -> tuple[Any, Any, Any]:
 @dataclass(frozen=True)
 class Algorithm:
     short: str  # the paper's abbreviation
-    run: Callable[[Run], Steps]
+    run: Callable[..., Steps]  # (design, remaining, k, threads, diagnostics)
     bytes_per_pair: int  # memory that grows with the number of candidates
     bytes_per_item_and_step: int = 0  # memory that grows with N times k
 

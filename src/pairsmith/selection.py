@@ -25,7 +25,8 @@ from pairsmith.candidates import (
     check_items,
 )
 from pairsmith.design import Design, Floats, Steps
-from pairsmith.greedy import ALGORITHMS, Run
+from pairsmith.engine import engine
+from pairsmith.greedy import ALGORITHMS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +87,7 @@ def select(
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    pool_size: int | None = None,
 ) -> Selection:
     """Pick the k pairs whose comparison teaches a Bradley-Terry model most.
 
@@ -111,15 +113,17 @@ def select(
         The objective's lambda. "auto" is the paper's choice, 1e-5 times the mean norm of the feature vectors.
     objective : "d-optimal" or "random"
     algorithm : str
-        "auto", or one of the paper's eight: "naive", "factorization", "scalar", "naive-lazy",
-        "factorization-lazy", "factorization-lazy-memo", "scalar-lazy", "scalar-lazy-memo". All of them pick the
-        same pairs.
+        "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
+        "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
     random_state : None, int or numpy.random.Generator
         Seeds the random objective.
     n_jobs : int
         Threads of the compiled loops. None or -1 means all cores, -2 all but one. BLAS has threads of its own.
     progress : bool
         Show a progress bar on standard error.
+    pool_size : int
+        How many pairs the engine keeps between two scans of all pairs; None chooses. It changes time and memory (about
+        40 bytes a pair), never the result.
 
     Returns
     -------
@@ -130,9 +134,13 @@ def select(
     n = len(features)
     k = _whole(k, "k")
     _check_name(objective, "objective", OBJECTIVES)
-    _check_name(algorithm, "algorithm", ("auto", *ALGORITHMS))
+    _check_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS))
     if objective == "random" and algorithm != "auto":
         raise ValueError(f"algorithm={algorithm!r} is for objective='d-optimal'; leave it out for 'random'")
+    if pool_size is not None:
+        pool_size = _whole(pool_size, "pool_size")
+        if algorithm not in ("auto", "engine"):
+            raise ValueError(f"pool_size is for the engine; leave it out for algorithm={algorithm!r}")
     threads = _threads(n_jobs)
     rng = _generator(random_state)
 
@@ -146,13 +154,18 @@ def select(
     lam = _ridge(ridge, features)
 
     if algorithm == "auto":
-        algorithm = "random" if objective == "random" else _automatic(len(remaining.rows))
+        algorithm = "random" if objective == "random" else "engine"
     if algorithm in ALGORITHMS:
         _check_memory(algorithm, len(remaining.rows), n * k)
 
     design = Design(features, lam, known, compared)
-    run = Run(design, remaining, k, threads)
-    steps = objectives.random(design, remaining, rng) if objective == "random" else ALGORITHMS[algorithm].run(run)
+    diagnostics: dict[str, Any] = {}
+    if objective == "random":
+        steps = objectives.random(design, remaining, rng)
+    elif algorithm == "engine":
+        steps = engine(design, remaining, k, threads, diagnostics, pool_size)
+    else:
+        steps = ALGORITHMS[algorithm].run(design, remaining, k, threads, diagnostics)
     pairs, gains, logdet, seconds = [], [], [], []
     for i, j, gain in _first(steps, k, progress):
         pairs.append((i, j))
@@ -180,7 +193,7 @@ def select(
         algorithm=algorithm,
         ridge=lam,
         ids=ids,
-        diagnostics=run.diagnostics,
+        diagnostics=diagnostics,
     )
 
 
@@ -371,18 +384,13 @@ def _ridge(ridge: float | str, X: Floats) -> float:
     return lam
 
 
-def _automatic(n_pairs: int) -> str:
-    """Scalar updates, unless their 8 bytes a pair do not fit: then factorization, which keeps nothing a pair."""
-    return "scalar" if 8 * n_pairs < _memory() / 2 else "factorization"
-
-
 def _check_memory(algorithm: str, n_pairs: int, n_times_k: int) -> None:
     chosen, there = ALGORITHMS[algorithm], _memory()
     needed = chosen.bytes_per_pair * n_pairs + chosen.bytes_per_item_and_step * n_times_k
     if needed > there:
         raise ValueError(
             f"algorithm={algorithm!r} needs {needed / 1e9:.0f} GB for {n_pairs:,} pairs, and {there / 1e9:.0f} GB are"
-            " available; use algorithm='factorization', which keeps nothing a pair"
+            " available; use algorithm='engine', which keeps only what matters"
         )
 
 

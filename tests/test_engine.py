@@ -1,0 +1,150 @@
+import threading
+
+import numpy as np
+import pytest
+import threadpoolctl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pairsmith as ps
+from oracle import all_pairs, assert_exactly_greedy, assert_greedy
+from pairsmith.design import Design
+
+
+def gaussian(n, d, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def assert_farthest(X, selection, labeled=(), steps=None, candidates=None, tolerance=1e-9):
+    """At these steps (default: all) the pick attains the largest d over all pairs, recomputed in float64 by blocks."""
+    design = Design(X, selection.ridge, np.asarray(labeled, dtype=np.int64))
+    taken = np.zeros((0, 2), dtype=np.int64)
+    for step, (i, j) in enumerate(selection.pairs):
+        if steps is None or step in steps:
+            Z = design.X @ design.root
+            norms = np.einsum("ia,ia->i", Z, Z)
+            largest = -np.inf
+            for low in range(0, len(Z), 1000):
+                rows = slice(low, low + 1000)
+                d = norms[rows, None] + norms[None, low:] - 2 * Z[rows] @ Z[low:].T
+                d[np.tril_indices(len(d))] = -np.inf
+                inside = (taken[:, 0] >= low) & (taken[:, 0] < low + 1000)
+                d[taken[inside, 0] - low, taken[inside, 1] - low] = -np.inf
+                if candidates is not None:
+                    d[~candidates[rows, low:]] = -np.inf
+                largest = max(largest, d.max())
+            mine = np.sum((Z[i] - Z[j]) ** 2)
+            assert mine >= largest - tolerance * abs(largest), f"step {step}: {mine} < {largest}"
+            assert selection.gains[step] == pytest.approx(np.log1p(mine), rel=1e-9)
+        design.add(i, j)
+        taken = np.vstack([taken, [[i, j]]])
+
+
+HARD = {
+    "gaussian, k past d": (gaussian(300, 12), 60, 1e-4),
+    "one feature": (gaussian(300, 1), 40, 1e-3),
+    "more features than items": (gaussian(60, 150), 80, 1e-4),
+    "low rank": (gaussian(300, 3) @ gaussian(3, 20, 1), 40, 1e-4),
+    "offset of 1e6": (gaussian(300, 8) + 1e6, 40, 1e-2),
+    "columns from 1e-6 to 1e6": (gaussian(300, 7) * 10.0 ** np.arange(-6, 7, 2), 40, 1e-6),
+    "gains within 1e-7": (
+        np.vstack([np.eye(40), -np.eye(40)]) * (1 + 1e-8 * np.random.default_rng(0).random((80, 1))), 60, 1e-3,
+    ),
+    "heavy tails": (np.random.default_rng(0).standard_t(1.5, (300, 10)), 60, 1e-4),
+    "clusters": (gaussian(300, 10) * 0.01 + gaussian(5, 10, 1)[np.arange(300) % 5] * 10, 60, 1e-4),
+    "small ridge": (gaussian(200, 10), 40, 1e-12),
+    "large ridge": (gaussian(200, 10), 40, 1e6),
+    "huge": (gaussian(200, 6) * 1e100, 30, 1e150),
+    "tiny": (gaussian(200, 6) * 1e-100, 30, 1e-210),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pool_size", [None, 1, 10, 1000])
+@pytest.mark.parametrize("case", HARD)
+def test_every_pick_is_the_farthest_pair(case, pool_size):
+    X, k, ridge = HARD[case]
+    selection = ps.select(X, k, ridge=ridge, labeled=[0, 1], algorithm="engine", pool_size=pool_size)
+    assert len(selection) == k
+    assert_farthest(X, selection, [0, 1], tolerance=1e-8)
+
+
+@pytest.mark.parametrize("case", HARD)
+def test_pools_and_threads_change_nothing(case):
+    X, k, ridge = HARD[case]
+    runs = [
+        ps.select(X, k, ridge=ridge, algorithm="engine", pool_size=pool_size, n_jobs=jobs)
+        for pool_size, jobs in ((None, 1), (1, 1), (10, 2), (1000, 1), (1000, 2), (30_000, 2))
+    ]
+    for run in runs[1:]:
+        np.testing.assert_array_equal(run.pairs, runs[0].pairs)
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_integer_data_full_of_ties(data):
+    n, d = data.draw(st.integers(2, 10)), data.draw(st.integers(1, 4))
+    X = np.random.default_rng(data.draw(st.integers(0, 10**6))).integers(0, 2, (n, d)).astype(float)
+    k = data.draw(st.integers(1, n * (n - 1) // 2))
+    runs = [ps.select(X, k, ridge=0.5, algorithm="engine", pool_size=size) for size in (None, 1, 3, 1000)]
+    for run in runs:
+        assert_greedy(run, X, all_pairs(n), 0.5)
+        np.testing.assert_array_equal(run.pairs, runs[0].pairs)
+
+
+def test_among_exact_ties_the_smallest_pair_wins():
+    X = np.eye(6)
+    assert ps.select(X, 15, ridge=0.7, algorithm="engine").pairs[:3].tolist() == [[0, 1], [2, 3], [4, 5]]
+    same = ps.select(np.ones((700, 2)), 5, ridge=1.0, algorithm="engine", pool_size=100)
+    assert same.pairs.tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [0, 5]]
+    assert same.gains.tolist() == [0.0] * 5
+
+
+@pytest.mark.parametrize("pool_size", [None, 5, 500])
+def test_groups_caps_and_exclusions(pool_size):
+    X, groups = gaussian(120, 5), np.arange(120) % 4
+    within = np.equal.outer(groups, groups)
+    selection = ps.select(
+        X, 60, ridge=1e-3, candidates=ps.WithinGroups(groups), algorithm="engine", pool_size=pool_size
+    )
+    assert_farthest(X, selection, candidates=within)
+    done = ps.select(X, 10, ridge=1e-3, algorithm="engine").pairs
+    for options in ({"max_per_item": 2}, {"comparisons": done}, {"comparisons": done, "max_per_item": 3}):
+        mine = ps.select(X, 60, ridge=1e-3, algorithm="engine", pool_size=pool_size, **options)
+        np.testing.assert_array_equal(mine.pairs, ps.select(X, 60, ridge=1e-3, algorithm="scalar", **options).pairs)
+
+
+@pytest.mark.parametrize(("ridge", "scales"), [(1e-12, [1, 1, 1]), (1e-6, [1e-6, 1, 1e6]), (1e140, [1e150] * 3)])
+def test_against_exact_arithmetic(ridge, scales):
+    X = gaussian(6, 3, seed=8) * scales
+    for pool_size in (None, 2):
+        selection = ps.select(X, 15, ridge=ridge, algorithm="engine", pool_size=pool_size)
+        assert_exactly_greedy(selection, X, all_pairs(6), ridge, tolerance=1e-8)
+
+
+def test_at_scale():
+    """The paper's largest problem: ten steps of the 200, against every one of 112,492,500 pairs in float64."""
+    X = gaussian(15_000, 400)
+    selection = ps.select(X, 200, ridge=1e-4, labeled=range(30), algorithm="engine")
+    steps = np.random.default_rng(1).choice(200, 10, replace=False)
+    assert_farthest(X, selection, range(30), steps)
+    assert selection.diagnostics["scans"] < 10
+
+
+def test_from_several_threads_and_blas_is_left_as_it_was():
+    before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+    problems = [gaussian(900, 20, seed) for seed in range(4)]
+    expected = [ps.select(X, 40, ridge=1e-3, algorithm="scalar").pairs for X in problems]
+    found = [None] * 4
+
+    def work(at):
+        found[at] = ps.select(problems[at], 40, ridge=1e-3, algorithm="engine").pairs
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for mine, right in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, right)
+    after = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+    assert after == before
