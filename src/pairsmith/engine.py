@@ -292,7 +292,9 @@ class _Search:
                 best = max(best, float(away[at]))
         if best <= 0:
             return 0.0
-        lengths = np.sqrt(np.quantile(norms, np.linspace(0, 1, 400)))
+        lengths = np.sqrt(
+            np.append(np.quantile(norms[:: max(1, self.n // 20_000)], np.linspace(0, 1, 400)), norms.max())
+        )
         shares = 0.98 ** np.arange(1, 150)
         seen = np.searchsorted(lengths, np.sqrt(shares * best)[:, None] - lengths[None, :])
         seen = 1 - seen.mean(axis=1) / len(lengths)
@@ -306,12 +308,11 @@ class _Search:
     def _scan_tiles(self, norms: Floats, floor: float) -> Hits:
         """Pairs whose upper bound from float32 products reaches the floor, which rises if they overflow the pool."""
         Z = self.Z_all
-        order = np.flatnonzero(~self.remaining.full).astype(np.int32)
+        # Who can reach the floor with anybody, sorted by length, so that tiles of short ones can be skipped together.
+        needed = max(0.0, np.sqrt(floor) * (1 - 1e-9) - np.sqrt(norms.max())) ** 2
+        order = np.flatnonzero((norms >= needed) & ~self.remaining.full).astype(np.int32)
         order = order[np.argsort(-norms[order], kind="stable")]
         lengths = np.sqrt(norms[order])
-        # Sorted by length, what can reach the floor with anybody comes first.
-        order = order[: np.searchsorted(-lengths, lengths[0] - np.sqrt(floor) * (1 - 1e-9), side="right")]
-        lengths = lengths[: len(order)]
         energy = np.einsum("ia,ia->a", Z, Z) / self.n
         columns = np.argsort(-energy)
         used = max(1, int(np.sum(4 * np.cumsum(energy[columns][::-1])[::-1] > 1e-4 * floor)))
