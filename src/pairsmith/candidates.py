@@ -107,11 +107,11 @@ class WithinGroups:
     `groups` names each item's group, in the order of the items.
     """
 
-    def __init__(self, groups: npt.ArrayLike) -> None:
+    def __init__(self, groups: Any) -> None:
         import pandas as pd
 
         try:
-            values: Any = groups if isinstance(groups, np.ndarray) else np.array(list(groups), dtype=object)  # type: ignore[arg-type]
+            values = groups if isinstance(groups, np.ndarray) else np.array(list(groups), dtype=object)
             if values.ndim != 1 or np.ma.isMaskedArray(values):
                 raise TypeError
             codes = pd.factorize(values)[0]

@@ -41,7 +41,7 @@ def main() -> None:
     except typer.TyperException as error:  # a wrong option or argument
         code = _complain(error.format_message())
     except BrokenPipeError:  # the reader of our output has gone: no concern of ours
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except (ValueError, OSError) as error:
         code = _complain(_in_options(str(error)))
