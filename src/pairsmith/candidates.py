@@ -32,6 +32,7 @@ class Rows:
     partner: npt.NDArray[np.int32]
     first: Ints
     count: Ints
+    groups: Ints | None = None  # where partner[groups[g] : groups[g + 1]] all may meet each other, for every g
 
     @cached_property
     def start(self) -> Ints:
@@ -95,7 +96,7 @@ class AllPairs:
 
     def rows(self, n: int) -> Rows:
         items = np.arange(n, dtype=np.int64)
-        return Rows(items.astype(np.int32), items + 1, n - 1 - items)
+        return Rows(items.astype(np.int32), items + 1, n - 1 - items, np.array([0, n]))
 
     def __repr__(self) -> str:
         return "AllPairs()"
@@ -127,8 +128,9 @@ class WithinGroups:
         items = np.argsort(self.codes, kind="stable")  # stable: ascending within each group
         position = np.empty(n, dtype=np.int64)
         position[items] = np.arange(n)
-        group_end = np.cumsum(np.bincount(self.codes))[self.codes]
-        return Rows(items.astype(np.int32), position + 1, group_end - position - 1)
+        group_end = np.cumsum(np.bincount(self.codes))
+        count = group_end[self.codes] - position - 1
+        return Rows(items.astype(np.int32), position + 1, count, np.concatenate([[0], group_end]))
 
     def __repr__(self) -> str:
         return f"WithinGroups(<{len(self.codes)} items in {len(np.unique(self.codes))} groups>)"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
-Steps = Iterator[tuple[int, int, float]]  # what every algorithm yields: a pair i < j and log(1 + d_ij) at its step
+Steps = Generator[tuple[int, int, float]]  # what every algorithm yields: a pair i < j and log(1 + d_ij) at its step
 
 _CHUNK = 4096  # labelled items or earlier comparisons folded in at a time
 _NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -24,7 +26,7 @@ class Design:
 
     def __init__(
         self,
-        X: Floats,
+        X: npt.NDArray[Any],
         ridge: float,
         labeled: npt.NDArray[np.int64] = _NONE,
         comparisons: npt.NDArray[np.int64] = _NONE,
@@ -32,10 +34,10 @@ class Design:
         d = X.shape[1]
         rows = np.zeros((0, d))
         for at in range(0, len(labeled), _CHUNK):
-            rows = _fold(rows, X[labeled[at : at + _CHUNK]])
+            rows = _fold(rows, X[labeled[at : at + _CHUNK]].astype(np.float64))
         for at in range(0, len(comparisons), _CHUNK):
             i, j = comparisons[at : at + _CHUNK].T
-            rows = _fold(rows, X[i] - X[j])
+            rows = _fold(rows, np.subtract(X[i], X[j], dtype=np.float64))
         # rows'rows = V s^2 V', so A = V (s^2 + ridge) V'. hypot and the SVD survive scales that squares do not.
         _, singular, Vt = np.linalg.svd(rows, full_matrices=True)
         spectrum = np.full(d, np.sqrt(ridge))
@@ -43,7 +45,11 @@ class Design:
         self.root: Floats = np.ascontiguousarray(Vt.T / spectrum)
         self.logdet = float(2 * np.sum(np.log(spectrum)))
         # From here on only differences count. Centred they keep more digits, and about a median an outlier takes none.
-        self.X: Floats = X - np.median(X[:: -(-len(X) // 1001)], axis=0)
+        # Features in another form than float64 in memory (narrower, or a memory map) are large: they stay as they are.
+        self.n = len(X)
+        self.center: Floats = np.median(X[:: -(-len(X) // 1001)].astype(np.float64), axis=0)
+        self.centred = X.dtype == np.float64 and not isinstance(X, np.memmap)
+        self.given = X - self.center if self.centred else X
         # What float64 may have got wrong in a gain. Singular values are good to eps times the largest, which is this
         # relative error of an eigenvalue of A; terms of A^-1 x likewise, which counts at each pick.
         whole = spectrum[: len(singular)]
@@ -58,7 +64,8 @@ class Design:
         a column of its own, so that the shrinking is a scaling and not a difference: a direction whose variance
         falls by 1e24 keeps its digits.
         """
-        u = (self.X[i] - self.X[j]) @ self.root
+        x_i, x_j = self.rows([i, j])
+        u = (x_i - x_j) @ self.root
         s = float(u @ u)
         v = (self.root @ u) / np.sqrt(1 + s)
         if s > 0:
@@ -71,7 +78,7 @@ class Design:
             self.root[:, own] = v / length
         gain = float(np.log1p(s))
         self.logdet += gain
-        blur = 2 * np.finfo(np.float64).eps * float((np.abs(self.X[[i, j]]) @ np.abs(v)).max()) / np.sqrt(1 + s)
+        blur = 2 * np.finfo(np.float64).eps * float((np.abs([x_i, x_j]) @ np.abs(v)).max()) / np.sqrt(1 + s)
         self.uncertainty = max(self.uncertainty, blur)
         return gain, v
 
@@ -82,18 +89,30 @@ class Design:
         """
         return np.ascontiguousarray(_upper(self.root.T).T)
 
-    def whitened(self) -> Floats:
-        """Z = X W. Where the terms of that product cancel, X is multiplied with the triangular factor first.
+    def rows(self, which: Any = slice(None)) -> Floats:
+        """These items' features in float64, centred."""
+        if self.centred:
+            return self.given[which]
+        rows: Floats = np.subtract(self.given[which], self.center, dtype=np.float64)
+        return rows
 
-        W = L Q' with Q orthogonal. L keeps apart what differs in scale, and after it a rotation is harmless.
+    @cached_property
+    def X(self) -> Floats:
+        """The features of all items in float64, centred."""
+        return self.rows()
+
+    def whitener(self) -> tuple[Floats, ...]:
+        """The factors of W, to be multiplied with X from the left on: Z = X W, d_ij = |z_i - z_j|^2.
+
+        Where the terms of that product would cancel, X meets the triangular factor of W = L Q' first. L keeps apart
+        what differs in scale, and after it a rotation is harmless.
         """
-        Z = self.X @ self.root
-        some = slice(None, None, max(1, len(Z) // 64))
-        terms = np.linalg.norm(np.abs(self.X[some]) @ np.abs(self.root), axis=1)
-        if np.any(terms > 1e3 * np.linalg.norm(Z[some], axis=1)):
+        some = self.rows(slice(None, None, max(1, self.n // 64)))
+        terms = np.linalg.norm(np.abs(some) @ np.abs(self.root), axis=1)
+        if np.any(terms > 1e3 * np.linalg.norm(some @ self.root, axis=1)):
             Q, R = np.linalg.qr(self.root.T)
-            Z = (self.X @ R.T) @ Q.T
-        return Z
+            return np.ascontiguousarray(R.T), np.ascontiguousarray(Q.T)
+        return (self.root,)
 
     def whiten(self, factor: Floats, out: Floats | None = None) -> Floats:
         """Z = X F: with A^-1 = F F', d_ij = |z_i - z_j|^2 (Eq. 12)."""

@@ -265,35 +265,20 @@ def _sum_of_squares(rho, since, k, i, j):
 
 
 @_compiled
-def above(products, a0, b0, half_row, half_column, half_floor, floor, unit, row, out_i, out_j, out_bound):
-    """The pairs of a tile whose bound, unit (h_i + h_j - g_ij), reaches the floor; returns how many.
-
-    Each row is tested in one vector pass, then in chunks of 16, of which most have none (1.1e8 pairs, one in 40 kept:
-    0.25 s; without chunks 0.4 s).
-    """
-    found = 0
-    width = products.shape[1]
-    for a in range(products.shape[0]):
-        limit = half_row[a] - half_floor
-        begin = max(0, a0 + a + 1 - b0)
-        for b in range(width):
-            row[b] = limit + half_column[b] - products[a, b]
-        for low in range(begin - begin % 16, width, 16):
-            high = min(low + 16, width)
-            hits = 0
-            for b in range(low, high):
-                hits += row[b] >= 0
-            if hits > 0:
-                for b in range(max(low, begin), high):
-                    out_i[found], out_j[found] = a0 + a, b0 + b
-                    out_bound[found] = (row[b] * unit + floor) * (1 + 1e-6)
-                    found += row[b] >= 0
-    return found
+def measure(Z, norms, energy):
+    """norms_i = |z_i|^2 and energy_c += the sum over i of z_ic^2, in one pass."""
+    for i in range(Z.shape[0]):
+        total = 0.0
+        for c in range(Z.shape[1]):
+            square = Z[i, c] * Z[i, c]
+            energy[c] += square
+            total += square
+        norms[i] = total
 
 
 @_compiled
-def gather(Z, order, columns, used, factor, out, dropped, low, high):
-    """out = factor Z[order][:, columns[:used]] as float32, and the squared length of what is left out of it."""
+def narrow(Z, order, columns, used, factor, out, dropped, low, high):
+    """out[low:high] = factor Z[order[low:high]][:, columns[:used]] in float32; what that leaves out, squared."""
     for a in range(low, high):
         i = order[a]
         for c in range(used):
@@ -302,6 +287,54 @@ def gather(Z, order, columns, used, factor, out, dropped, low, high):
         for c in range(used, len(columns)):
             total += (Z[i, columns[c]] * factor) ** 2
         dropped[a] = total
+
+
+@_compiled
+def screen(M, strips, at, tile, shift, floor, unit, products, left, out_i, out_j, out_bound):
+    """The pairs of strips (a, a_end, b_end), a <= i < a_end, i < j < b_end, with g_ij < 0; returns how many.
+
+    Rows of M are (z, -1, -h): turned into (z, h - shift, 1) on the left, one product a tile gives
+    g = z_i'z_j - h_i - h_j + shift, so the test is its sign, 32 of which an integer OR tells at once (d = 370,
+    1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
+    Stops when the output may not hold another tile; `at` (strip, column or -1) tells where to go on.
+    """
+    width = M.shape[1]
+    found = 0
+    while at[0] < len(strips):
+        a, a_end, b_end = strips[at[0]]
+        height = a_end - a
+        L = left[: height * width].reshape(height, width)
+        for r in range(height):
+            for c in range(width - 2):
+                L[r, c] = M[a + r, c]
+            L[r, width - 2] = -M[a + r, width - 1] - shift
+            L[r, width - 1] = np.float32(1)
+        b = max(a, at[1])
+        while b < b_end:
+            if found + height * tile > len(out_i):
+                at[1] = b
+                return found
+            wide = min(tile, b_end - b)
+            P = products[: height * wide].reshape(height, wide)
+            np.dot(L, M[b : b + wide].T, P)
+            bits = products[: height * wide].view(np.int32).reshape(height, wide)
+            for r in range(height):
+                begin = max(0, a + r + 1 - b)
+                for low in range(begin - begin % 32, wide, 32):
+                    signs = np.int32(-1)
+                    if low + 32 <= wide:
+                        signs = np.int32(0)
+                        for c in range(low, low + 32):
+                            signs |= bits[r, c]
+                    if signs < 0:
+                        for c in range(max(low, begin), min(low + 32, wide)):
+                            out_i[found], out_j[found] = a + r, b + c
+                            out_bound[found] = floor - unit * P[r, c]
+                            found += P[r, c] < 0
+            b += tile
+        at[0] += 1
+        at[1] = -1
+    return found
 
 
 @_compiled
@@ -333,27 +366,54 @@ def subtract_steps(bound, since, i, j, rho, m, low, high, threshold):
 
 
 @_compiled
-def pick(value, first, second, X, root, v, limit, margin, near, equal):
-    """Take the best pair of the front into the design; returns (its place or -1, d_e, its uncertainty).
+def refine(value, first, second, X, root, near, fresh):
+    """Gains, from the root, for the best of the front and whatever comes near it; returns the largest.
 
-    Gains that rounding cannot tell apart are computed once more from the root, which depends on nothing but the picks
-    so far; of those within `equal` the first in the front wins, which is the smaller pair.
+    Until then values are upper bounds. Those computed now are marked in `fresh`; they depend on nothing but the picks
+    so far.
     """
-    top = -np.inf
+    u = np.empty(X.shape[1])
+    top, best = -np.inf, 0
     for e in range(len(value)):
+        fresh[e] = False
         if value[e] > top:
-            top = value[e]
-    if top == -np.inf or top - margin * abs(top) < limit:
-        return -1, top, 0.0
+            top, best = value[e], e
+    if top == -np.inf:
+        return top
+    top = value[best] = _project(X, root, first[best], second[best], u)
+    fresh[best] = True
+    for e in range(len(value)):
+        if value[e] >= top - near * abs(top) and not fresh[e]:
+            value[e] = _project(X, root, first[e], second[e], u)
+            fresh[e] = True
+            top = max(top, value[e])
+    return top
+
+
+@_compiled
+def picks(value, first, second, X, root, V, count, limit, margin, near, equal, fresh, place, gain, blur):
+    """Take up to `count` times the best pair of the front into the design; returns how many times it could.
+
+    Fills in their place, d_e and uncertainty, and V with their v. Ends when the best no longer reaches the limit.
+    """
+    for m in range(count):
+        top = refine(value, first, second, X, root, near, fresh)
+        if top == -np.inf or top - margin * abs(top) < limit:
+            return m
+        place[m], gain[m], blur[m] = _include(value, first, second, X, root, V[m], equal, fresh)
+    return count
+
+
+@_compiled
+def _include(value, first, second, X, root, v, equal, fresh):
+    """The best pair, of gains within `equal` the first in the front, joins the design: its place, d_e, uncertainty."""
+    place, s = -1, -1.0
+    for e in range(len(value)):
+        if fresh[e] and value[e] > s + equal * abs(s):
+            place, s = e, value[e]
     d = X.shape[1]
     u = np.empty(d)
-    place, largest = -1, -1.0
-    for e in range(len(value)):
-        if value[e] >= top - near * abs(top):
-            gain = _project(X, root, first[e], second[e], u)
-            if gain > largest + equal * abs(largest):
-                place, largest = e, gain
-    s = _project(X, root, first[place], second[place], u)
+    _project(X, root, first[place], second[place], u)
     # Design.add, on the same root.
     q = np.sqrt(1 + s)
     for a in range(d):

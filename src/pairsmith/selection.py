@@ -6,6 +6,7 @@ import operator
 import os
 import time
 import warnings
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -167,11 +168,12 @@ def select(
     else:
         steps = ALGORITHMS[algorithm].run(design, remaining, k, threads, diagnostics)
     pairs, gains, logdet, seconds = [], [], [], []
-    for i, j, gain in _first(steps, k, progress):
-        pairs.append((i, j))
-        gains.append(gain)
-        logdet.append(design.logdet)
-        seconds.append(time.perf_counter() - began)
+    with closing(steps):
+        for i, j, gain in _first(steps, k, progress):
+            pairs.append((i, j))
+            gains.append(gain)
+            logdet.append(design.logdet)
+            seconds.append(time.perf_counter() - began)
     if design.uncertainty > 1e-6:
         warnings.warn(
             f"X spans so many orders of magnitude beside ridge={lam:.1e} that rounding may have moved gains by"
@@ -355,7 +357,8 @@ def _remaining(candidates: Any, n: int, k: int, compared: Ints, max_per_item: in
 
 def _ridge(ridge: float | str, X: Floats) -> float:
     """The objective's lambda as a number that float64 can work with at the scale of X."""
-    largest = float(np.abs(X).max())
+    high, low = X.max(axis=0), X.min(axis=0)
+    largest = float(max(high.max(), -low.min()))
     if largest > 1e152 or 0 < largest < 1e-152:
         raise ValueError(f"X has a largest entry of {largest:.1e}, whose square float64 cannot hold; rescale X")
     if isinstance(ridge, str):
@@ -374,7 +377,7 @@ def _ridge(ridge: float | str, X: Floats) -> float:
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"ridge must be a positive number, got {ridge!r}")
     # The largest gain is about spread^2 / ridge; it must neither overflow nor vanish.
-    spread = float((X.max(axis=0) - X.min(axis=0)).max())
+    spread = float((high - low).max())
     if spread > 0:
         exponent = 2 * np.log10(spread) - np.log10(lam)
         if exponent + np.log10(X.shape[1]) > 300 or exponent < -290:

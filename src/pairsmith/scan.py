@@ -1,0 +1,432 @@
+"""Find every candidate pair whose gain reaches a floor, among up to 10^12 of them, in memory O(N d + what is found).
+
+Whitened by Z = X W with A^-1 = W W', a pair's gain is a distance, d_ij = |z_i - z_j|^2. Items of a group (all pairs are
+one group) are sorted by length and multiplied in tiles of float32; |z_i - z_j| <= |z_i| + |z_j| rules out most tiles
+where the dimension is low.
+
+float32 only screens. Let u = 2^-24 and let r_i be what the columns used count for in |z_i|^2, q_i what those left out
+do, p_i = r_i / 2 + q_i; then d_ij <= 2 (p_i + p_j) - 2 z_i'z_j over the columns used. A tile holds
+g_ij = z_i'z_j - h_i - h_j, a sum of w = used + 2 products, h rounded up from
+
+    h_i = (1 + c) p_i - floor / 4,    c = 3.2 (w + 8) u.
+
+The sum, in any order, is off by at most 1.01 w u (|z_i||z_j| + |h_i| + |h_j|), and z rounded to float32 by 2.01 u
+|z_i||z_j| more. If d_ij reaches the floor, floor / 2 <= 2 (p_i + p_j), so |h_i| + |h_j| <= 2.01 (p_i + p_j); and
+|z_i||z_j| <= p_i + p_j. The error is then below c (p_i + p_j), which is what h is too large by: g_ij < 0, and
+d_ij <= floor - 2 g_ij. Nothing that reaches the floor is missed, whatever the data.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from pairsmith import kernels
+from pairsmith.candidates import Remaining
+from pairsmith.design import Design, Floats
+
+EQUAL = 1e-12  # gains this close, relatively, are taken for equal
+
+_BLOCK = 1 << 18  # numbers that one thread treats at a time
+_TILES = (64, 512), (256, 256), (512, 512)  # low ones prune better, square ones multiply faster: by dimension
+_TRIED = 4096  # pairs to try out how many columns are enough
+_SECOND_LOOK = 8000  # multiplications that a pair costs when computed one by one
+_FOUND = 1 << 19  # pairs that a thread collects before it hands them over
+
+Hits = tuple[Any, Any, Any]  # i, j and d_ij or a bound on it, as parallel arrays
+Tell = Callable[[str], None]
+
+
+class Workers:
+    """Threads for the loops over blocks, with BLAS held to one thread in each: results do not depend on how many."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self.pool = ThreadPoolExecutor(threads)
+
+    def share(self, work: Callable[[Any], None], tasks: Iterable[Any]) -> None:
+        tasks = list(tasks)
+        if self.threads == 1 or len(tasks) < 2:
+            for task in tasks:
+                work(task)
+        else:
+            list(self.pool.map(work, tasks))
+
+
+@contextmanager
+def workers(threads: int) -> Iterator[Workers]:
+    with _single_threaded_blas():
+        team = Workers(threads)
+        try:
+            yield team
+        finally:
+            team.pool.shutdown(cancel_futures=True)
+
+
+class Scan:
+    """Passes over all candidates, each at one moment of the design, after `whiten()`."""
+
+    def __init__(
+        self, design: Design, remaining: Remaining, team: Workers, diagnostics: dict[str, Any], tell: Tell, room: int
+    ) -> None:
+        self.design, self.remaining = design, remaining
+        self.team, self.diagnostics, self.tell = team, diagnostics, tell
+        self.n, self.d = design.n, len(design.root)
+        self.columns_used = 1.0  # as a share of d, in the last screened pass
+        self.norms = np.empty(self.n)
+        # Z of all items, if there is room for that many bytes; else blocks of it are computed again when needed.
+        self.Z: Floats | None = np.empty((self.n, self.d)) if self.n * self.d * 8 <= room else None
+        self.narrow = np.empty(0, dtype=np.float32)  # kept: memory given back and asked for again is slow
+
+    def whiten(self) -> None:
+        """Z = X W for the design as it is now, or at least its lengths."""
+        self.whitener = self.design.whitener()
+        self.taken = self.remaining.taken
+        self.involved = np.zeros(self.n, dtype=bool)  # items of which a pair is taken
+        self.involved[self.remaining.rows.pairs(self.taken)] = True
+        self.capped = bool(self.remaining.full.any())
+        step = max(1, _BLOCK // self.d)
+        energies = np.zeros((-(-self.n // step), self.d))
+
+        def work(at: int) -> None:
+            block = slice(at * step, min((at + 1) * step, self.n))
+            Z = self._whiten(block, None if self.Z is None else self.Z[block])
+            kernels.measure(Z, self.norms[block], energies[at])
+
+        self.team.share(work, range(len(energies)))
+        self.energy = energies.sum(axis=0) / self.n  # mean square of each column
+
+    def _whiten(self, which: Any, out: Floats | None = None) -> Floats:
+        Z = self.design.rows(which)
+        for factor in self.whitener[:-1]:
+            Z = Z @ factor
+        return np.matmul(Z, self.whitener[-1], out=out)
+
+    def whitened(self, items: Any) -> Floats:
+        if self.Z is not None:
+            return self.Z[items]
+        Z, step = np.empty((len(items), self.d)), max(1, _BLOCK // self.d)
+
+        def work(low: int) -> None:
+            self._whiten(items[low : low + step], Z[low : low + step])
+
+        self.team.share(work, range(0, len(items), step))
+        return Z
+
+    def gains(self, i: Any, j: Any) -> Floats:
+        """d_ij in float64."""
+        gains = np.empty(len(i))
+        if self.Z is not None:
+            Z = self.Z
+        else:
+            items, (i, j) = renumber(self.n, i, j)
+            Z = self.whitened(items)
+        kernels.pair_distances(Z, i, j, gains)
+        return gains
+
+    def sample(self) -> Floats:
+        """Gains of some candidates, ascending, to guess from how they are distributed."""
+        rng, rows = np.random.default_rng(0), self.remaining.rows
+        if rows.groups is not None and len(rows.groups) == 2:
+            some = rng.choice(self.n, min(self.n, 300), replace=False)
+            Z = self.whitened(some)
+            norms = self.norms[some]
+            gains = (norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[np.triu_indices(len(some), 1)]
+        else:
+            gains = self.gains(*rows.pairs(rng.integers(len(rows), size=20_000)).T)
+        return np.sort(gains)
+
+    def far(self) -> Floats:
+        """Gains of the candidates among the longest items, ascending: the last is attained, and hardly ever exceeded."""
+        count = min(self.n, 400)
+        free = np.where(self.remaining.full, -1.0, self.norms)
+        items = np.sort(np.argpartition(free, self.n - count)[-count:])
+        i, j = np.triu_indices(count, 1)
+        allowed = ~self.gone(items[i], items[j])
+        if self.partial:
+            allowed &= self.remaining.rows.numbers(np.column_stack([items[i], items[j]])) >= 0
+        Z = self.whitened(items)
+        norms = self.norms[items]
+        gains = np.sort((norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j][allowed])
+        return gains * (1 - 1e-9)  # rounding included
+
+    @property
+    def partial(self) -> bool:
+        """Whether some pairs are no candidates at all."""
+        return len(self.remaining.rows) < self.n * (self.n - 1) // 2
+
+    def gone(self, i: Any, j: Any) -> Any:
+        """Which of these pairs are taken or have an item at its cap."""
+        full, taken = self.remaining.full, self.taken
+        gone = full[i] | full[j] if self.capped else np.zeros(len(i), dtype=bool)
+        if len(taken):
+            suspects = np.flatnonzero(self.involved[i] & self.involved[j])
+            numbers = self.remaining.rows.numbers(np.column_stack([i[suspects], j[suspects]]).astype(np.int64))
+            at = np.minimum(np.searchsorted(taken, numbers), len(taken) - 1)
+            gone[suspects[taken[at] == numbers]] = True
+        return gone
+
+    # In float32, by tiles.
+
+    def screened(self, floor: float, capacity: int) -> tuple[Hits, float]:
+        """Pairs whose bound from float32 products reaches the floor, which rises if they overflow the capacity.
+
+        Returns them, and what every other candidate is at most.
+        """
+        order, groups = self._sorted(floor)
+        if len(order) < 2:
+            return _no_hits(), floor
+        columns = np.argsort(-self.energy)
+        full = max(1, int(np.sum(4 * np.cumsum(self.energy[columns][::-1])[::-1] > 1e-4 * floor)))
+        height, width = _TILES[int(np.searchsorted([60, 200], full))]
+        strips = _strips(np.sqrt(self.norms[order]), groups, height, np.sqrt(floor))
+        work = np.cumsum((strips[:, 1] - strips[:, 0]) * (strips[:, 2] - strips[:, 0]))
+        used = self._enough(order, strips, work, floor, columns[:full])
+        self.columns_used = used / self.d
+        M, scale = self._narrowed(order, floor, columns, used)
+        self.diagnostics["tiles"] += int(np.sum(-(-(strips[:, 2] - strips[:, 0]) // width)))
+        cuts = np.searchsorted(work, np.linspace(0, 1, 32 * self.team.threads + 1)[1:-1] * (work[-1] if len(work) else 0))
+        batches = [batch for batch in np.split(strips, cuts) if len(batch)]
+
+        hits: list[Hits] = []
+        lock, local = threading.Lock(), threading.local()
+        state = {"floor": floor, "count": 0, "done": 0}
+
+        def collect(batch: Any) -> None:
+            if not hasattr(local, "left"):
+                local.left = np.empty(height * M.shape[1], dtype=np.float32)
+                local.products = np.empty(height * width, dtype=np.float32)
+                local.out = (*np.empty((2, _FOUND), dtype=np.int32), np.empty(_FOUND))
+            at = np.array([0, -1])
+            while at[0] < len(batch):
+                now = state["floor"]
+                # h holds a quarter of the first floor; on the left it now gets the rest of twice a quarter.
+                shift = np.nextafter(np.float32((now - floor) / 2 / scale**2), np.float32(-np.inf))
+                shift = np.maximum(shift, np.float32(0))
+                found = kernels.screen(
+                    M, batch, at, width, shift, now, 2 * scale**2, local.products, local.left, *local.out
+                )
+                if found:
+                    i, j, bound = (array[:found] for array in local.out)
+                    if used < full:
+                        bound = self.gains(order[i], order[j])
+                        good = bound >= now * (1 - EQUAL)
+                        i, j, bound = i[good], j[good], bound[good]
+                        found = len(i)
+                    with lock:
+                        hits.append((i.copy(), j.copy(), bound.copy()))
+                        state["count"] += found
+                        if state["count"] > 2 * (capacity + len(self.taken)) + 100_000:
+                            state["floor"], state["count"] = _raised(hits, now, capacity + len(self.taken))
+            with lock:
+                state["done"] += 1
+                self.tell(f"scanning {len(self.remaining.rows):.2g} pairs, {state['done'] / len(batches):.0%}")
+
+        self.team.share(collect, batches)
+        floor = state["floor"]
+        i, j, bound = _join(hits)
+        i, j = order[i], order[j]
+        i, j = np.minimum(i, j), np.maximum(i, j)
+        gone = self.gone(i, j)
+        if gone.any():
+            i, j, bound = i[~gone], j[~gone], bound[~gone]
+        if capacity < len(i) <= 1_000_000:  # of more, the bounds are good enough to choose by
+            bound = self.gains(i, j)
+        found, floor, _ = _largest((i, j, bound), capacity, floor)
+        return found, floor
+
+    def _sorted(self, floor: float) -> tuple[Any, Any]:
+        """Who can reach the floor with anybody, the longest first within each group; where the groups begin."""
+        rows = self.remaining.rows
+        assert rows.groups is not None
+        norms = self.norms[rows.partner]
+        longest = np.sqrt(np.maximum.reduceat(norms, rows.groups[:-1]))
+        needed = np.maximum(0.0, np.sqrt(floor) * (1 - 1e-9) - longest) ** 2
+        sizes = np.diff(rows.groups)
+        if len(sizes) == 1:
+            order = rows.partner[(norms >= needed[0]) & ~self.remaining.full]
+            return order[np.argsort(-self.norms[order], kind="stable")], np.array([0, len(order)])
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        kept = np.flatnonzero((norms >= needed[group]) & ~self.remaining.full[rows.partner])
+        kept = kept[np.lexsort((-norms[kept], group[kept]))]
+        counts = np.bincount(group[kept], minlength=len(sizes))
+        return rows.partner[kept], np.concatenate([[0], np.cumsum(counts)])
+
+    def _enough(self, order: Any, strips: Any, work: Any, floor: float, columns: Any) -> int:
+        """How many of the columns, largest first, to multiply, when what passes is computed in full afterwards.
+
+        Far out in the tail, half the columns and a bound on the rest rule out nearly everything that all of them would.
+        """
+        if self.Z is None or len(strips) == 0 or work[-1] * len(columns) < 1e9:
+            return len(columns)
+        rng = np.random.default_rng(0)
+        strip = strips[np.searchsorted(work, rng.integers(work[-1], size=_TRIED), side="right")]
+        i = strip[:, 0] + (rng.random(_TRIED) * (strip[:, 1] - strip[:, 0])).astype(np.int64)
+        j = strip[:, 0] + (rng.random(_TRIED) * (strip[:, 2] - strip[:, 0])).astype(np.int64)
+        first, second = (self.Z[np.ix_(order[at], columns)] for at in (i, j))
+        grid = np.unique((len(columns) * np.arange(2, 11) / 10).astype(np.int64)) - 1
+        kept = [np.cumsum(z**2, axis=1)[:, grid] for z in (first, second)]
+        bound = sum(2 * self.norms[order[at]][:, None] - part for at, part in zip((i, j), kept, strict=True))
+        bound = bound - 2 * np.cumsum(first * second, axis=1)[:, grid]
+        passing = (1 + np.sum(bound >= floor, axis=0)) / _TRIED
+        passing[-1] = 0  # with all of them there is no second look
+        return int(grid[np.argmin(2.0 * grid + passing * (_SECOND_LOOK + 20 * self.d))]) + 1
+
+    def _narrowed(self, order: Any, floor: float, columns: Any, used: int) -> tuple[Any, float]:
+        """Rows (z, -1, -h) in float32 over the columns used, and what z was divided by."""
+        longest = float(np.sqrt(self.norms[order].max()))
+        scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
+        size = len(order) * (used + 2)
+        if size > len(self.narrow):
+            self.narrow = np.empty(size, dtype=np.float32)
+        M = self.narrow[:size].reshape(len(order), used + 2)
+        dropped = np.empty(len(order))
+        step = max(1, _BLOCK // self.d)
+
+        def work(low: int) -> None:
+            high = min(low + step, len(order))
+            if self.Z is not None:
+                kernels.narrow(self.Z, order, columns, used, 1 / scale, M, dropped, low, high)
+            else:
+                Z, own = self._whiten(order[low:high]), np.arange(high - low, dtype=np.int32)
+                kernels.narrow(Z, own, columns, used, 1 / scale, M[low:high], dropped[low:high], 0, high - low)
+
+        self.team.share(work, range(0, len(order), step))
+        c = 3.2 * (used + 10) * 2.0**-24
+        kept = self.norms[order] / scale**2 - dropped
+        h = (1 + c) * (kept / 2 + dropped) + 2.0**-90 - floor / scale**2 / 4  # 2^-90: for what underflows
+        M[:, used] = -1
+        M[:, used + 1] = -np.nextafter(h.astype(np.float32), np.float32(np.inf))
+        return M, scale
+
+    # In float64, row by row.
+
+    def exact(self, floor: float, capacity: int) -> tuple[Hits, float]:
+        """Pairs whose gain, in float64, reaches the floor, the smaller ones where more are equal than the capacity."""
+        rows = self.remaining.rows
+        arrays = (rows.partner, rows.first, rows.count, rows.start)
+        Z = self.whitened(np.arange(self.n)) if self.Z is None else self.Z
+        hits: list[Hits] = []
+        lock = threading.Lock()
+        state: dict[str, Any] = {"floor": floor, "last": (self.n, self.n), "done": 0}
+        blocks = rows.blocks(_BLOCK)
+
+        def block(task: tuple[int, int]) -> None:
+            low, high = task
+            size = int(rows.start[high] - rows.start[low])
+            gains, out = np.empty((2, size + 1))
+            i, j = np.empty((2, size + 1), dtype=np.int32)
+            kernels.distances(Z, *arrays, low, high, gains)
+            floor, (last_i, last_j) = state["floor"], state["last"]
+            found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
+            i, j, out = i[:found], j[:found], out[:found]
+            behind = (out <= floor * (1 + 3 * EQUAL)) & ((i > last_i) | ((i == last_i) & (j > last_j)))
+            good = ~(behind | self.gone(i, j))
+            with lock:
+                hits.append((i[good], j[good], out[good]))
+                if sum(len(hit[0]) for hit in hits) > max(2 * capacity, 100_000):
+                    kept, state["floor"], last = _largest(_join(hits), capacity, state["floor"])
+                    hits[:] = [kept]
+                    state["last"] = last or state["last"]
+                state["done"] += 1
+                self.tell(f"scanning {len(rows):.2g} pairs in float64, {state['done'] / len(blocks):.0%}")
+
+        self.team.share(block, blocks)
+        found, floor, _ = _largest(_join(hits), capacity, state["floor"])
+        return found, floor
+
+
+def _strips(lengths: Floats, groups: Any, height: int, reach: float) -> Any:
+    """(a, a_end, b_end): rows a to a_end meet columns up to b_end, where lengths no longer add up to `reach`."""
+    found = []
+    large = np.diff(groups) > height
+    for begin, end in zip(groups[:-1][large].tolist(), groups[1:][large].tolist(), strict=True):
+        a = np.arange(begin, end, height)
+        wanted = reach * (1 - 1e-9) - lengths[a]
+        b_end = begin + np.searchsorted(-lengths[begin:end], -wanted, side="right")
+        found.append(np.column_stack([a, np.minimum(a + height, b_end), b_end]))
+    small = ~large
+    found.append(np.column_stack([groups[:-1][small], groups[1:][small], groups[1:][small]]))
+    strips = np.concatenate(found).astype(np.int64)
+    return strips[strips[:, 2] > strips[:, 0] + 1]
+
+
+def _raised(hits: list[Hits], floor: float, capacity: int) -> tuple[float, int]:
+    """Drop, in place, all but about that many of the largest bounds: the new floor, and how many are left."""
+    bound = np.concatenate([hit[2] for hit in hits])
+    place = len(bound) - capacity
+    floor = max(floor, float(np.partition(bound, place)[place]))
+    for at, (i, j, own) in enumerate(hits):
+        good = own >= floor
+        hits[at] = i[good], j[good], own[good]
+    return floor, sum(len(hit[0]) for hit in hits)
+
+
+def _largest(hits: Hits, capacity: int, floor: float) -> tuple[Hits, float, tuple[int, int] | None]:
+    """That many of the largest, the smaller pairs among equals; what the rest is at most; the last of the equals."""
+    i, j, gains = hits
+    if len(i) <= capacity:
+        return hits, floor, None
+    cut = float(np.partition(gains, len(gains) - capacity)[len(gains) - capacity])
+    above = np.flatnonzero(gains > cut * (1 + EQUAL))
+    equal = np.flatnonzero((gains >= cut * (1 - EQUAL)) & (gains <= cut * (1 + EQUAL)))
+    equal = equal[np.lexsort((j[equal], i[equal]))][: capacity - len(above)]
+    kept = np.concatenate([above, equal])
+    return (i[kept], j[kept], gains[kept]), cut * (1 - EQUAL), (int(i[equal[-1]]), int(j[equal[-1]]))
+
+
+def renumber(n: int, i: Any, j: Any) -> tuple[Any, tuple[Any, Any]]:
+    """The items that occur in i and j, ascending, and i and j as places among them."""
+    place = np.zeros(n, dtype=np.int32)
+    place[i] = place[j] = 1
+    items = np.flatnonzero(place)
+    place[items] = np.arange(len(items), dtype=np.int32)
+    return items, (place[i], place[j])
+
+
+def _no_hits() -> Hits:
+    return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
+
+
+def _join(hits: list[Hits]) -> Hits:
+    if not hits:
+        return _no_hits()
+    i, j, bound = (np.concatenate(part) for part in zip(*hits, strict=True))
+    return i, j, bound
+
+
+@cache
+def _blas_libraries() -> threadpoolctl.ThreadpoolController:
+    """Looked for once, which takes a millisecond."""
+    import scipy.linalg.cython_blas  # noqa: F401  (what the kernels' products call; now it is loaded to be found)
+
+    return threadpoolctl.ThreadpoolController()
+
+
+_blas_lock = threading.Lock()
+_blas_users = 0
+_blas_limit: Any = None
+
+
+@contextmanager
+def _single_threaded_blas() -> Iterator[None]:
+    """BLAS with one thread while anybody works here; as it was after the last of them."""
+    global _blas_users, _blas_limit
+    with _blas_lock:
+        if _blas_users == 0:
+            _blas_limit = _blas_libraries().limit(limits=1, user_api="blas")
+        _blas_users += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _blas_limit.restore_original_limits()
