@@ -78,6 +78,7 @@ class _Search:
     second: Any
     front_items: Any
     X_front: Floats
+    listed: Any  # places of those whose gains were computed last, as the kernels leave them
     limit: float  # what is outside, or not to be relied on, is at most this
 
     def __init__(
@@ -105,7 +106,7 @@ class _Search:
         self.last_share = 1.0  # the last scan's floor, as a share of the best
         diagnostics.update(scans=0, float64_scans=0, tiles=0, pool=0, fronts=0)
         self.all_pairs = Scan(design, remaining, team, diagnostics, tell, memory // 2)
-        self.X_front, self.value, self.chosen = np.empty((0, self.d)), np.empty(0), np.empty(0, dtype=np.int64)
+        self.X_front = np.empty((0, self.d))
         self.scan(-np.inf)
 
     # The front: picks are made here.
@@ -130,7 +131,7 @@ class _Search:
                 self.margin,
                 NEAR,
                 EQUAL,
-                self.fresh,
+                self.listed,
                 place,
                 gain,
                 blur,
@@ -180,9 +181,9 @@ class _Search:
             self.X_front = self.design.rows(self.front_items)
             if whole and self.m > 0:  # nothing to scan for, but subtraction has taken digits
                 self.value = self._gains(self.first, self.second)
-            self.fresh = np.empty(len(chosen), dtype=np.bool_)
-            self.pool_best = kernels.refine(
-                self.value, self.first, self.second, self.X_front, self.design.root, NEAR, self.fresh
+            self.listed = np.empty(len(chosen), dtype=np.int64)
+            self.pool_best, _ = kernels.refine(
+                self.value, self.first, self.second, self.X_front, self.design.root, NEAR, self.listed
             )
             self.bound[chosen], self.since[chosen] = self.value, self.m
             if self.m == 0:

@@ -366,50 +366,64 @@ def subtract_steps(bound, since, i, j, rho, m, low, high, threshold):
 
 
 @_compiled
-def refine(value, first, second, X, root, near, fresh):
-    """Gains, from the root, for the best of the front and whatever comes near it; returns the largest.
+def refine(value, first, second, X, root, near, listed):
+    """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
 
-    Until then values are upper bounds. Those computed now are marked in `fresh`; they depend on nothing but the picks
-    so far.
+    Until then values are upper bounds. `listed` are the places of those computed now, ascending; they depend on nothing
+    but the picks so far. Chunks are compared at once, and few need a closer look.
     """
     u = np.empty(X.shape[1])
-    top, best = -np.inf, 0
-    for e in range(len(value)):
-        fresh[e] = False
-        if value[e] > top:
-            top, best = value[e], e
+    top, best, size = -np.inf, 0, len(value)
+    for low in range(0, size, 32):
+        high = min(low + 32, size)
+        larger = 0
+        for e in range(low, high):
+            larger += value[e] > top
+        if larger > 0:
+            for e in range(low, high):
+                if value[e] > top:
+                    top, best = value[e], e
     if top == -np.inf:
-        return top
+        return top, 0
     top = value[best] = _project(X, root, first[best], second[best], u)
-    fresh[best] = True
-    for e in range(len(value)):
-        if value[e] >= top - near * abs(top) and not fresh[e]:
-            value[e] = _project(X, root, first[e], second[e], u)
-            fresh[e] = True
-            top = max(top, value[e])
-    return top
+    count = 0
+    for low in range(0, size, 32):
+        high = min(low + 32, size)
+        reach = top - near * abs(top)
+        close = 0
+        for e in range(low, high):
+            close += value[e] >= reach
+        if close > 0:
+            for e in range(low, high):
+                if value[e] >= top - near * abs(top):
+                    if e != best:
+                        value[e] = _project(X, root, first[e], second[e], u)
+                    listed[count] = e
+                    count += 1
+                    top = max(top, value[e])
+    return top, count
 
 
 @_compiled
-def picks(value, first, second, X, root, V, count, limit, margin, near, equal, fresh, place, gain, blur):
+def picks(value, first, second, X, root, V, count, limit, margin, near, equal, listed, place, gain, blur):
     """Take up to `count` times the best pair of the front into the design; returns how many times it could.
 
     Fills in their place, d_e and uncertainty, and V with their v. Ends when the best no longer reaches the limit.
     """
     for m in range(count):
-        top = refine(value, first, second, X, root, near, fresh)
+        top, close = refine(value, first, second, X, root, near, listed)
         if top == -np.inf or top - margin * abs(top) < limit:
             return m
-        place[m], gain[m], blur[m] = _include(value, first, second, X, root, V[m], equal, fresh)
+        place[m], gain[m], blur[m] = _include(value, first, second, X, root, V[m], equal, listed[:close])
     return count
 
 
 @_compiled
-def _include(value, first, second, X, root, v, equal, fresh):
+def _include(value, first, second, X, root, v, equal, listed):
     """The best pair, of gains within `equal` the first in the front, joins the design: its place, d_e, uncertainty."""
     place, s = -1, -1.0
-    for e in range(len(value)):
-        if fresh[e] and value[e] > s + equal * abs(s):
+    for e in listed:
+        if value[e] > s + equal * abs(s):
             place, s = e, value[e]
     d = X.shape[1]
     u = np.empty(d)

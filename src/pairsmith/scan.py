@@ -252,7 +252,7 @@ class Scan:
         sizes = np.diff(rows.groups)
         if len(sizes) == 1:
             order = rows.partner[(norms >= needed[0]) & ~self.remaining.full]
-            return order[np.argsort(-self.norms[order], kind="stable")], np.array([0, len(order)])
+            return order[np.argsort(-self.norms[order])], np.array([0, len(order)])
         group = np.repeat(np.arange(len(sizes)), sizes)
         kept = np.flatnonzero((norms >= needed[group]) & ~self.remaining.full[rows.partner])
         kept = kept[np.lexsort((-norms[kept], group[kept]))]
@@ -264,18 +264,20 @@ class Scan:
 
         Far out in the tail, half the columns and a bound on the rest rule out nearly everything that all of them would.
         """
-        if self.Z is None or len(strips) == 0 or work[-1] * len(columns) < 1e9:
+        if self.Z is None or len(columns) < 10 or len(strips) == 0 or work[-1] * len(columns) < 1e9:
             return len(columns)
-        rng = np.random.default_rng(0)
-        strip = strips[np.searchsorted(work, rng.integers(work[-1], size=_TRIED), side="right")]
-        i = strip[:, 0] + (rng.random(_TRIED) * (strip[:, 1] - strip[:, 0])).astype(np.int64)
-        j = strip[:, 0] + (rng.random(_TRIED) * (strip[:, 2] - strip[:, 0])).astype(np.int64)
-        first, second = (self.Z[np.ix_(order[at], columns)] for at in (i, j))
-        grid = np.unique((len(columns) * np.arange(2, 11) / 10).astype(np.int64)) - 1
-        kept = [np.cumsum(z**2, axis=1)[:, grid] for z in (first, second)]
-        bound = sum(2 * self.norms[order[at]][:, None] - part for at, part in zip((i, j), kept, strict=True))
-        bound = bound - 2 * np.cumsum(first * second, axis=1)[:, grid]
-        passing = (1 + np.sum(bound >= floor, axis=0)) / _TRIED
+        grid = np.unique(len(columns) * np.array([2, 3, 4, 5, 6, 7, 10]) // 10) - 1
+        for tried in (_TRIED // 16, _TRIED):  # a few tell already when there is no hope
+            rng = np.random.default_rng(0)
+            strip = strips[np.searchsorted(work, rng.integers(work[-1], size=tried), side="right")]
+            i = order[strip[:, 0] + (rng.random(tried) * (strip[:, 1] - strip[:, 0])).astype(np.int64)]
+            j = order[strip[:, 0] + (rng.random(tried) * (strip[:, 2] - strip[:, 0])).astype(np.int64)]
+            first, second = (self.Z[np.ix_(at, columns)] for at in (i, j))
+            inside = np.cumsum(first**2 + second**2 + 2 * first * second, axis=1)[:, grid]
+            bound = 2 * (self.norms[i] + self.norms[j])[:, None] - inside
+            passing = (1 + np.sum(bound >= floor, axis=0)) / tried
+            if passing[:-1].min() > 0.05:
+                return len(columns)
         passing[-1] = 0  # with all of them there is no second look
         return int(grid[np.argmin(2.0 * grid + passing * (_SECOND_LOOK + 20 * self.d))]) + 1
 
