@@ -10,16 +10,19 @@ import pairsmith
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "design", "selection"},
-    "cli": {"selection", "tables"},
-    "selection": {"greedy", "engine", "objectives", "design", "candidates", "tables"},
+    "cli": {"selection", "tables", "storage"},
+    "selection": {"greedy", "engine", "certificate", "objectives", "features", "design", "candidates", "storage"},
+    "certificate": {"scan", "design", "candidates"},
     "objectives": {"design", "candidates"},
     "engine": {"scan", "design", "candidates", "kernels"},
     "scan": {"design", "candidates", "kernels"},
     "greedy": {"design", "candidates", "kernels"},
+    "features": {"design"},
     "design": set(),
     "candidates": set(),
     "kernels": set(),
     "tables": set(),
+    "storage": set(),
 }
 
 

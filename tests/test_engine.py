@@ -1,5 +1,9 @@
+import multiprocessing
+import subprocess
+import sys
 import threading
 
+import joblib
 import numpy as np
 import pytest
 import threadpoolctl
@@ -8,7 +12,12 @@ from hypothesis import strategies as st
 
 import pairsmith as ps
 from oracle import all_pairs, assert_exactly_greedy, assert_greedy
+from pairsmith import design as design_module
+from pairsmith import features as features_module
+from pairsmith.candidates import Remaining
 from pairsmith.design import Design
+from pairsmith.engine import engine
+from pairsmith.scan import Scan, workers
 
 
 def gaussian(n, d, seed=0):
@@ -148,3 +157,119 @@ def test_from_several_threads_and_blas_is_left_as_it_was():
         np.testing.assert_array_equal(mine, right)
     after = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
     assert after == before
+
+
+def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
+    """Whatever the type and wherever it lies, what is not copied gives the picks of a float64 array in memory."""
+    narrow = gaussian(900, 12).astype(np.float32) * 3 + 1000
+    expected = ps.select(narrow.astype(np.float64), 40, ridge=1e-3, labeled=[1])
+    np.save(tmp_path / "narrow.npy", narrow)
+    np.save(tmp_path / "whole.npy", np.round(narrow * 50).astype(np.int16))
+    for comfortable in (0, 1 << 29):
+        monkeypatch.setattr(design_module, "COMFORTABLE", comfortable)
+        monkeypatch.setattr(features_module, "COMFORTABLE", comfortable)
+        for X in (narrow, np.load(tmp_path / "narrow.npy", mmap_mode="r"), np.asfortranarray(narrow)):
+            for options in ({}, {"pool_size": 500}):
+                np.testing.assert_array_equal(
+                    ps.select(X, 40, ridge=1e-3, labeled=[1], **options).pairs, expected.pairs
+                )
+        mapped = np.load(tmp_path / "whole.npy", mmap_mode="r")
+        plain = ps.select(np.array(mapped, dtype=float), 40, comparisons=[(0, 1)], certify=True)
+        whole = ps.select(mapped, 40, comparisons=[(0, 1)], certify=True)
+        np.testing.assert_array_equal(whole.pairs, plain.pairs)
+        assert whole.ridge == pytest.approx(plain.ridge)
+        assert whole.bound == pytest.approx(plain.bound)
+        broken = narrow.copy()
+        broken[700, 3] = np.nan
+        with pytest.raises(ValueError, match="X holds nan at row 700, column 3"):
+            ps.select(broken, 3)
+
+
+def test_float32_features_are_not_copied():
+    """N = 300,000, d = 256 in float32 is 307 MB; with a float64 copy and whitened features it would be over 1.5 GB."""
+    script = """
+import resource, numpy as np, pairsmith as ps
+X = np.random.default_rng(0).standard_normal((300_000, 256), dtype=np.float32)
+X[:, 4:] *= 1e-3
+ps.select(X[:500], 2)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+ps.select(X, 3, ridge=10.0)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+    grown = float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+    assert grown < 700
+
+
+def _in_another_process(X):
+    return ps.select(X, 30, ridge=1e-3, algorithm="engine", pool_size=2000).pairs
+
+
+@pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
+def test_from_joblib(backend):
+    problems = [gaussian(800, 15, seed) for seed in range(3)]
+    expected = [_in_another_process(X) for X in problems]  # here first: what is forked has run already
+    found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_in_another_process)(X) for X in problems)
+    for mine, right in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, right)
+
+
+def test_from_a_forked_process():
+    X = gaussian(800, 15)
+    expected = _in_another_process(X)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        for found in pool.map(_in_another_process, [X] * 4):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_under_threadpool_limits():
+    X = gaussian(800, 15)
+    expected = _in_another_process(X)
+    with threadpoolctl.threadpool_limits(1):
+        np.testing.assert_array_equal(_in_another_process(X), expected)
+        limits = {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+        assert limits == {1}
+
+
+def test_blas_is_given_back_after_an_interrupt():
+    before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+
+    def interrupt(doing):
+        raise KeyboardInterrupt
+
+    design = Design(gaussian(300, 5), 1.0)
+    steps = engine(
+        design, Remaining(ps.AllPairs().rows(300), np.zeros(0, int), np.full(300, 9)), 5, 2, {}, tell=interrupt
+    )
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+    after = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
+    assert after == before
+
+
+def test_large_groups_are_screened():
+    X, groups = gaussian(3000, 6), np.arange(3000) % 7
+    selection = ps.select(X, 40, ridge=1e-3, candidates=ps.WithinGroups(groups), pool_size=5000)
+    assert selection.diagnostics["tiles"] > 0
+    assert selection.diagnostics["float64_scans"] == 0
+    assert_farthest(X, selection, candidates=np.equal.outer(groups, groups), steps={0, 5, 20, 39})
+
+
+def test_no_pair_that_reaches_the_floor_escapes_the_screen():
+    """The error bound of scan.py, attacked: every pair at or above the floor is found, however it is scaled."""
+    rng = np.random.default_rng(0)
+    for scale, offset in ((1.0, 0.0), (1e-30, 0.0), (1e30, 0.0), (1.0, 1e6)):
+        for d in (1, 3, 40, 300):
+            X = (rng.standard_normal((400, d)) * 10.0 ** rng.uniform(-4, 0, d) + offset) * scale
+            design = Design(X, ridge=scale**2)
+            everything = Remaining(ps.AllPairs().rows(400), np.zeros(0, int), np.full(400, 9**9))
+            with workers(2) as team:
+                scan = Scan(design, everything, team, {"tiles": 0}, lambda doing: None, 1 << 30)
+                scan.whiten()
+                i, j = np.triu_indices(400, 1)
+                gains = scan.gains(i, j)
+                for floor in np.quantile(gains, [0.0, 0.5, 0.99, 1.0]):
+                    (a, b, bound), left_out = scan.screened(float(floor), 10**6)
+                    assert left_out == floor
+                    found = dict(zip(zip(a.tolist(), b.tolist(), strict=True), bound.tolist(), strict=True))
+                    for at in np.flatnonzero(gains >= floor):
+                        assert found[int(i[at]), int(j[at])] >= gains[at] * (1 - 1e-12)

@@ -6,6 +6,8 @@ import dataclasses
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,6 +29,8 @@ app = typer.Typer(
 
 WRITERS = (".csv", ".jsonl", ".parquet")
 
+_kept = "Nothing was written."  # what an interrupted command leaves behind
+
 
 def main() -> None:
     """Run the command line: whatever the user got wrong is one line on standard error and exit code 2."""
@@ -47,8 +51,10 @@ def main() -> None:
         code = _complain(_in_options(str(error)))
     except MemoryError:
         code = _complain("there is not enough memory for this; see --algorithm")
+    except KeyboardInterrupt:
+        code = 130
     if code == 130:
-        print("Interrupted. Nothing was written.", file=sys.stderr)
+        print(f"Interrupted. {_kept}", file=sys.stderr)
     sys.exit(code or 0)
 
 
@@ -144,6 +150,18 @@ def select(
     ] = "auto",
     seed: Annotated[int | None, typer.Option(help="Makes the random objective repeatable.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    certify: Annotated[
+        bool, typer.Option("--certify", help="Prove how close to the best possible pairs these are: one more scan.")
+    ] = False,
+    refinements: Annotated[
+        int, typer.Option(help="With --certify: scans more to tighten the proof; 20 do much.", metavar="SCANS", min=0)
+    ] = 0,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the pairs picked so far in this file; the same command, run again, goes on from there."
+        ),
+    ] = None,
 ) -> None:
     """Pick the pairs of items whose comparison teaches most.
 
@@ -158,6 +176,10 @@ def select(
     import pairsmith
     from pairsmith import tables
 
+    if refinements and not certify:
+        raise ValueError("--refinements tighten the proof of --certify; give that too")
+    if checkpoint is not None and any(given is not None and _same(checkpoint, given) for given in (items, output)):
+        raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
     if candidates and group_by:
         raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
     table = tables.read_items(items, id_column, features or (), group_by)
@@ -166,26 +188,44 @@ def select(
         allowed = pairsmith.WithinGroups(table.groups)
     elif candidates:
         allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
-    selection = pairsmith.select(
-        table.features.to_numpy(),
-        k,
-        labeled=tables.read_labeled(labeled, table) if labeled else None,
-        comparisons=np.concatenate([tables.read_pairs(path, table) for path in compared]) if compared else None,
-        candidates=allowed,
-        max_per_item=max_per_item,
-        ridge=ridge if ridge == "auto" else _number(ridge, "--ridge"),
-        objective=objective,
-        algorithm=algorithm,
-        random_state=seed,
-        n_jobs=jobs,
-        progress=sys.stderr.isatty(),
-    )
+    with _resumable(checkpoint):
+        selection = pairsmith.select(
+            table.features.to_numpy(),
+            k,
+            labeled=tables.read_labeled(labeled, table) if labeled else None,
+            comparisons=np.concatenate([tables.read_pairs(path, table) for path in compared]) if compared else None,
+            candidates=allowed,
+            max_per_item=max_per_item,
+            ridge=ridge if ridge == "auto" else _number(ridge, "--ridge"),
+            objective=objective,
+            algorithm=algorithm,
+            random_state=seed,
+            n_jobs=jobs,
+            progress=sys.stderr.isatty(),
+            certify=refinements if refinements else certify,
+            checkpoint=checkpoint,
+        )
     selection = dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
     if output is None:
         selection.to_frame().to_csv(sys.stdout, index=False)
     else:
         _write(selection, output)
         _summarise(selection, output)
+
+
+@contextmanager
+def _resumable(checkpoint: Path | None) -> Iterator[None]:
+    """Tell whoever interrupts this how to go on."""
+    global _kept
+    before = _kept
+    if checkpoint is not None:
+        _kept = f"The pairs picked so far are in {checkpoint}; the same command goes on from there."
+    yield
+    _kept = before
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.resolve() == other.resolve()
 
 
 def _number(text: str, option: str) -> float:
@@ -211,7 +251,7 @@ def _check_writable(path: Path, inputs: list[Path | None]) -> None:
 
 
 def _write(selection: Selection, path: Path) -> None:
-    from pairsmith.tables import write_whole
+    from pairsmith.storage import write_whole
 
     frame = selection.to_frame()
     if path.suffix == ".csv":
@@ -236,6 +276,11 @@ def _summarise(selection: Selection, path: Path) -> None:
         f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
     )
     console.print(f"log det of the information: {before:.3f} before, {after:.3f} with them.")
+    if selection.optimality is not None:
+        console.print(
+            f"Proved: no {len(selection)} pairs add more than {selection.bound:.3f} to it; these add"
+            f" {after - before:.3f}, {selection.optimality:.1%} of that."
+        )
     shown = selection.to_frame().head(10)
     table = Table(title=f"The first {len(shown)} of {len(selection)}" if len(selection) > len(shown) else None)
     table.add_column("rank", justify="right")

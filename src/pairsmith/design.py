@@ -12,6 +12,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Steps = Generator[tuple[int, int, float]]  # what every algorithm yields: a pair i < j and log(1 + d_ij) at its step
 
+COMFORTABLE = 1 << 29  # bytes of features that may be copied without a thought
 _CHUNK = 4096  # labelled items or earlier comparisons folded in at a time
 _NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -45,10 +46,10 @@ class Design:
         self.root: Floats = np.ascontiguousarray(Vt.T / spectrum)
         self.logdet = float(2 * np.sum(np.log(spectrum)))
         # From here on only differences count. Centred they keep more digits, and about a median an outlier takes none.
-        # Features in another form than float64 in memory (narrower, or a memory map) are large: they stay as they are.
+        # X that is too large to be copied is centred block by block, where it is used.
         self.n = len(X)
         self.center: Floats = np.median(X[:: -(-len(X) // 1001)].astype(np.float64), axis=0)
-        self.centred = X.dtype == np.float64 and not isinstance(X, np.memmap)
+        self.centred = X.size * 8 <= COMFORTABLE
         self.given = X - self.center if self.centred else X
         # What float64 may have got wrong in a gain. Singular values are good to eps times the largest, which is this
         # relative error of an eigenvalue of A; terms of A^-1 x likewise, which counts at each pick.
@@ -91,9 +92,8 @@ class Design:
 
     def rows(self, which: Any = slice(None)) -> Floats:
         """These items' features in float64, centred."""
-        if self.centred:
-            return self.given[which]
-        rows: Floats = np.subtract(self.given[which], self.center, dtype=np.float64)
+        given = self.given[which]
+        rows: Floats = given if self.centred else np.subtract(given, self.center, dtype=np.float64)
         return rows
 
     @cached_property

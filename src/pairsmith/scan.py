@@ -111,7 +111,8 @@ class Scan:
 
     def whitened(self, items: Any) -> Floats:
         if self.Z is not None:
-            return self.Z[items]
+            kept: Floats = self.Z[items]
+            return kept
         Z, step = np.empty((len(items), self.d)), max(1, _BLOCK // self.d)
 
         def work(low: int) -> None:
@@ -144,7 +145,7 @@ class Scan:
         return np.sort(gains)
 
     def far(self) -> Floats:
-        """Gains of the candidates among the longest items, ascending: the last is attained, and hardly ever exceeded."""
+        """Gains of the candidates among the longest items, ascending: attained, and the last hardly ever exceeded."""
         count = min(self.n, 400)
         free = np.where(self.remaining.full, -1.0, self.norms)
         items = np.sort(np.argpartition(free, self.n - count)[-count:])
@@ -192,7 +193,9 @@ class Scan:
         self.columns_used = used / self.d
         M, scale = self._narrowed(order, floor, columns, used)
         self.diagnostics["tiles"] += int(np.sum(-(-(strips[:, 2] - strips[:, 0]) // width)))
-        cuts = np.searchsorted(work, np.linspace(0, 1, 32 * self.team.threads + 1)[1:-1] * (work[-1] if len(work) else 0))
+        cuts = np.searchsorted(
+            work, np.linspace(0, 1, 32 * self.team.threads + 1)[1:-1] * (work[-1] if len(work) else 0)
+        )
         batches = [batch for batch in np.split(strips, cuts) if len(batch)]
 
         hits: list[Hits] = []

@@ -8,6 +8,7 @@ import time
 import warnings
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +26,12 @@ from pairsmith.candidates import (
     as_pairs,
     check_items,
 )
-from pairsmith.design import Design, Floats, Steps
+from pairsmith.certificate import upper_bound
+from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
+from pairsmith.features import as_features, as_ridge
 from pairsmith.greedy import ALGORITHMS
+from pairsmith.storage import Checkpoint, fingerprint, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +50,8 @@ class Selection:
     objective: str
     algorithm: str
     ridge: float
+    bound: float | None = None  # with certify: no k candidates give more than this over no pairs at all
+    optimality: float | None = None  # the share of it that these reach
     ids: npt.NDArray[Any] | None = field(default=None, repr=False)  # the items' own names, where X had any
     diagnostics: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -69,8 +75,6 @@ class Selection:
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write `to_frame()`, whole or not at all."""
-        from pairsmith.tables import write_whole
-
         write_whole(path, lambda temporary: self.to_frame().to_csv(temporary, index=False))
 
 
@@ -85,9 +89,11 @@ def select(
     ridge: float | str = "auto",
     objective: str = "d-optimal",
     algorithm: str = "auto",
+    certify: bool | int = False,
     random_state: Any = None,
     n_jobs: int | None = None,
     progress: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
     pool_size: int | None = None,
 ) -> Selection:
     """Pick the k pairs whose comparison teaches a Bradley-Terry model most.
@@ -116,12 +122,19 @@ def select(
     algorithm : str
         "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
         "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
+    certify : bool or int
+        Prove how close to the best possible k pairs these are: `bound` and `optimality` of the result. It takes another
+        scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound.
     random_state : None, int or numpy.random.Generator
         Seeds the random objective.
     n_jobs : int
-        Threads of the compiled loops. None or -1 means all cores, -2 all but one. BLAS has threads of its own.
+        Threads. None or -1 means all cores, -2 all but one. The picks do not depend on it.
     progress : bool
         Show a progress bar on standard error.
+    checkpoint : path
+        A file that holds the pairs picked so far, written as they come. The same call, started again, goes on from
+        there; a file that belongs to other data, candidates or settings is refused. Any greedy algorithm may go on
+        where another stopped, and k may differ.
     pool_size : int
         How many pairs the engine keeps between two scans of all pairs; None chooses. It changes time and memory (about
         40 bytes a pair), never the result.
@@ -145,6 +158,8 @@ def select(
     threads = _threads(n_jobs)
     rng = _generator(random_state)
 
+    refinements = _refinements(certify)
+
     known = as_items([] if labeled is None else labeled, "labeled")
     if known.ndim != 1:
         raise ValueError(f"labeled must be a list of row numbers, got an array of shape {known.shape}")
@@ -152,28 +167,71 @@ def select(
     compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
     check_items(compared, n, "comparisons")
     remaining = _remaining(candidates, n, k, compared, max_per_item)
-    lam = _ridge(ridge, features)
+    lam = as_ridge(ridge, features)
 
     if algorithm == "auto":
         algorithm = "random" if objective == "random" else "engine"
+    large = len(remaining.rows) > 10_000_000 or features.size * 32 > COMFORTABLE
+    memory = _memory() if large or algorithm in ALGORITHMS else 1 << 31
     if algorithm in ALGORITHMS:
-        _check_memory(algorithm, len(remaining.rows), n * k)
+        _check_memory(algorithm, len(remaining.rows), n * k, memory)
+    saved = None
+    if checkpoint is not None:
+        if objective == "random":
+            raise ValueError("checkpoint is for the greedy algorithms; random pairs take no time: leave it out")
+        saved = Checkpoint(checkpoint, _problem(features, lam, known, compared, remaining, max_per_item))
 
     design = Design(features, lam, known, compared)
+    everything = Remaining(remaining.rows, remaining.taken, np.full(n, np.iinfo(np.int64).max))
     diagnostics: dict[str, Any] = {}
-    if objective == "random":
-        steps = objectives.random(design, remaining, rng)
-    elif algorithm == "engine":
-        steps = engine(design, remaining, k, threads, diagnostics, pool_size)
-    else:
-        steps = ALGORITHMS[algorithm].run(design, remaining, k, threads, diagnostics)
     pairs, gains, logdet, seconds = [], [], [], []
-    with closing(steps):
-        for i, j, gain in _first(steps, k, progress):
-            pairs.append((i, j))
-            gains.append(gain)
-            logdet.append(design.logdet)
-            seconds.append(time.perf_counter() - began)
+
+    def note(i: int, j: int, gain: float) -> None:
+        pairs.append((i, j))
+        gains.append(gain)
+        logdet.append(design.logdet)
+        seconds.append(time.perf_counter() - began)
+
+    if saved:
+        for i, j in saved.pairs[:k]:
+            if not (0 <= i < j < n and remaining.allows(i, j)):
+                raise ValueError(
+                    f"checkpoint {checkpoint} holds the pair ({i}, {j}), which cannot be; name another file"
+                )
+            note(i, j, design.add(i, j)[0])
+            remaining.take(i, j)
+    left = k - len(pairs)
+
+    with _Bar(progress, k, len(pairs)) as bar:
+
+        def tell(doing: str) -> None:
+            bar.tell(doing)
+            if saved:
+                saved.flush()
+
+        if objective == "random":
+            steps = objectives.random(design, remaining, rng)
+        elif algorithm == "engine":
+            steps = engine(design, remaining, left, threads, diagnostics, pool_size, memory // 2, tell)
+        else:
+            bar.tell("picking")
+            steps = ALGORITHMS[algorithm].run(design, remaining, left, threads, diagnostics)
+        try:
+            with closing(steps):
+                for _, (i, j, gain) in zip(range(left), steps, strict=False):
+                    note(i, j, gain)
+                    bar.advance()
+                    if saved:
+                        saved.add(i, j)
+        finally:
+            if saved:
+                saved.flush()
+        bound = optimality = None
+        if refinements is not None and pairs:
+            greedy = objective == "d-optimal" and max_per_item is None
+            picked, worth = np.array(pairs), np.array(gains)
+            bound = upper_bound(design, everything, picked, worth, greedy, refinements, threads, memory // 2, tell)
+            optimality = float(worth.sum()) / bound
     if design.uncertainty > 1e-6:
         warnings.warn(
             f"X spans so many orders of magnitude beside ridge={lam:.1e} that rounding may have moved gains by"
@@ -194,101 +252,11 @@ def select(
         objective=objective,
         algorithm=algorithm,
         ridge=lam,
+        bound=bound,
+        optimality=optimality,
         ids=ids,
         diagnostics=diagnostics,
     )
-
-
-def as_features(X: Any) -> tuple[Floats, npt.NDArray[Any] | None]:
-    """X as a finite (N, d) float64 array, and its items' ids if it names them."""
-    ids, columns = None, None
-    if hasattr(X, "collect"):
-        raise ValueError("X is a lazy frame; pass X.collect()")
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        X, ids, columns = _from_frame(X)
-    elif hasattr(X, "tocsr"):
-        raise ValueError("X is a sparse matrix; pass X.toarray()")
-    elif np.ma.isMaskedArray(X):
-        raise ValueError("X is a masked array; fill in what is masked and pass a plain array")
-    try:
-        array: npt.NDArray[Any] = np.asarray(X)
-    except ValueError as error:
-        raise ValueError("X must be a rectangular table of numbers; its rows differ in length") from error
-    if array.ndim != 2:
-        hint = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
-        raise ValueError(f"X must have two dimensions, items and features; got shape {array.shape}{hint}")
-    n, d = array.shape
-    if d == 0:
-        raise ValueError("X has no feature columns; at least one numeric column is needed")
-    if n < 2:
-        raise ValueError(f"X has {n} item{'s' * (n != 1)}; at least two are needed to form a pair")
-    if array.dtype.kind not in "biuf":
-        try:
-            if array.dtype.kind != "O" or any(isinstance(value, str | bytes) for value in array.flat):
-                raise TypeError
-            array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"X must be numeric, got {array.dtype} values; drop or encode what is not a number"
-            ) from None
-    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > 2**53:
-        raise ValueError("X holds whole numbers beyond 2^53, which float64 cannot tell apart; subtract an offset first")
-    features: Floats = np.ascontiguousarray(array, dtype=np.float64)
-    finite = np.isfinite(features)
-    if not finite.all():
-        row, column = (int(at) for at in np.argwhere(~finite)[0])
-        item = "" if ids is None else f" (item {ids[row]!r})"
-        name = column if columns is None else repr(columns[column])
-        raise ValueError(f"X holds {features[row, column]} at row {row}{item}, column {name}; remove or fill it in")
-    if ids is not None:
-        _check_ids(ids)
-    return features, ids
-
-
-def _check_ids(ids: npt.NDArray[Any]) -> None:
-    import pandas as pd
-
-    try:
-        missing, again = pd.isna(ids), pd.Series(ids).duplicated()
-    except TypeError:
-        raise ValueError("X has ids that are not plain values; use text or numbers") from None
-    if np.any(missing):
-        raise ValueError(f"X has no id at row {int(np.argmax(missing))}; give every item one")
-    if again.any():
-        raise ValueError(f"X has more than one item with the id {ids[int(np.argmax(again))]!r}; ids must be unique")
-
-
-def _from_frame(frame: Any) -> tuple[Any, npt.NDArray[Any] | None, list[Any]]:
-    """A pandas or polars frame's features, ids and column names."""
-    polars = type(frame).__module__.startswith("polars")
-    names = list(frame.columns)
-    series = frame.get_columns() if polars else [frame.iloc[:, at] for at in range(len(names))]
-    ids = None
-    if names.count("id") > 1:
-        raise ValueError("X has more than one column called 'id'; keep one")
-    if "id" in names or not (polars or _plain(frame.index)):
-        source = series[names.index("id")] if "id" in names else frame.index
-        ids = np.empty(len(frame), dtype=object)
-        ids[:] = source.to_list()
-    kept = [(name, column) for name, column in zip(names, series, strict=True) if name != "id"]
-    numbers = np.empty((len(frame), len(kept)))
-    for at, (name, column) in enumerate(kept):
-        if polars:
-            numeric = column.dtype.is_numeric() or str(column.dtype) == "Boolean"
-        else:
-            numeric = getattr(column.dtype, "kind", "O") in "biuf"
-        if not numeric:
-            raise ValueError(f"X: column {name!r} is not numeric ({column.dtype}); drop it or turn it into numbers")
-        if polars:
-            numbers[:, at] = [np.nan if value is None else float(value) for value in column.to_list()]
-        else:
-            numbers[:, at] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return numbers, ids, [name for name, _ in kept]
-
-
-def _plain(index: Any) -> bool:
-    """Whether a pandas index only counts the rows 0, 1, 2, ..."""
-    return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
 def _check_name(value: Any, name: str, choices: tuple[str, ...]) -> None:
@@ -355,40 +323,37 @@ def _remaining(candidates: Any, n: int, k: int, compared: Ints, max_per_item: in
     return Remaining(rows, taken, room)
 
 
-def _ridge(ridge: float | str, X: Floats) -> float:
-    """The objective's lambda as a number that float64 can work with at the scale of X."""
-    high, low = X.max(axis=0), X.min(axis=0)
-    largest = float(max(high.max(), -low.min()))
-    if largest > 1e152 or 0 < largest < 1e-152:
-        raise ValueError(f"X has a largest entry of {largest:.1e}, whose square float64 cannot hold; rescale X")
-    if isinstance(ridge, str):
-        if ridge != "auto":
-            raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}")
-        if largest == 0:
-            raise ValueError("ridge='auto' is 1e-5 times the mean norm of X, which is 0 here; give a positive number")
-        lam = 1e-5 * largest * float(np.linalg.norm(X / largest, axis=1).mean())
-    else:
-        try:
-            if isinstance(ridge, bool | np.bool_):
-                raise TypeError
-            lam = float(ridge)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}") from None
-        if not (np.isfinite(lam) and lam > 0):
-            raise ValueError(f"ridge must be a positive number, got {ridge!r}")
-    # The largest gain is about spread^2 / ridge; it must neither overflow nor vanish.
-    spread = float((high - low).max())
-    if spread > 0:
-        exponent = 2 * np.log10(spread) - np.log10(lam)
-        if exponent + np.log10(X.shape[1]) > 300 or exponent < -290:
-            raise ValueError(
-                f"ridge={lam:.1e} is out of proportion to features that spread over {spread:.1e}; rescale X"
-            )
-    return lam
+def _refinements(certify: bool | int) -> int | None:
+    """How many refinements of the bound, None for no bound at all."""
+    if isinstance(certify, bool | np.bool_):
+        return 0 if certify else None
+    try:
+        number = operator.index(certify)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"certify must be True, False or a number of refinements, got {certify!r}")
+    return number
 
 
-def _check_memory(algorithm: str, n_pairs: int, n_times_k: int) -> None:
-    chosen, there = ALGORITHMS[algorithm], _memory()
+def _problem(
+    features: npt.NDArray[Any], ridge: float, known: Ints, compared: Ints, remaining: Remaining, cap: int | None
+) -> dict[str, Any]:
+    """What decides the greedy sequence, for the checkpoint to compare."""
+    rows = remaining.rows
+    return {
+        "items": len(features),
+        "ridge": ridge,
+        "max_per_item": cap,
+        "features": fingerprint(features),
+        "candidates": fingerprint(rows.partner, rows.first, rows.count),
+        "labeled items": fingerprint(np.unique(known, return_counts=True)[0], np.unique(known, return_counts=True)[1]),
+        "comparisons": fingerprint(compared[np.lexsort(compared.T)]),
+    }
+
+
+def _check_memory(algorithm: str, n_pairs: int, n_times_k: int, there: int) -> None:
+    chosen = ALGORITHMS[algorithm]
     needed = chosen.bytes_per_pair * n_pairs + chosen.bytes_per_item_and_step * n_times_k
     if needed > there:
         raise ValueError(
@@ -398,35 +363,49 @@ def _check_memory(algorithm: str, n_pairs: int, n_times_k: int) -> None:
 
 
 def _memory() -> int:
+    """Bytes that can be had: what the machine has free, or what the container is allowed."""
     import psutil
 
-    return int(psutil.virtual_memory().available)
+    there = int(psutil.virtual_memory().available)
+    try:
+        limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text() for name in ("max", "current"))
+        there = min(there, int(limit) - int(used))
+    except (OSError, ValueError):  # no such container, or no limit
+        pass
+    return max(there, 1 << 28)
 
 
-def _first(steps: Steps, k: int, progress: bool) -> Steps:
-    """The first k steps, under a progress bar if wanted."""
-    if not progress:
-        yield from (step for _, step in zip(range(k), steps, strict=False))
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+class _Bar:
+    """A progress bar on standard error, or nothing. Drawn ten times a second at most, whatever is picked or told."""
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("Selecting pairs", total=k)
-        for step in _first(steps, k, progress=False):
-            bar.advance(task)
-            yield step
+    def __init__(self, wanted: bool, total: int, done: int) -> None:
+        self.bar: Any = None
+        self.done = done
+        self.shown = 0.0
+        if wanted:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")
+            self.bar = Progress(*columns, console=Console(stderr=True))
+            self.task = self.bar.add_task("", total=total, completed=done)
+
+    def __enter__(self) -> _Bar:
+        if self.bar:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.bar:
+            self.bar.update(self.task, completed=self.done, description="")
+            self.bar.stop()
+
+    def advance(self) -> None:
+        self.done += 1
+        if self.bar and time.monotonic() > self.shown + 0.1:
+            self.bar.update(self.task, completed=self.done)
+            self.shown = time.monotonic()
+
+    def tell(self, doing: str) -> None:
+        if self.bar:
+            self.bar.update(self.task, completed=self.done, description=doing)

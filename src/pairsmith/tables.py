@@ -1,4 +1,4 @@
-"""Tables of items, labels and comparisons, read from files and written whole.
+"""Tables of items, labels and comparisons, read from files.
 
 The files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007.
 """
@@ -6,7 +6,6 @@ The files speak in item ids: the column `id`, or else the first. Ids are text, s
 from __future__ import annotations
 
 import lzma
-import os
 import tokenize
 import warnings
 import zlib
@@ -186,7 +185,7 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
 
 def _read_npy(path: Path) -> pd.DataFrame:
     try:
-        array = np.load(path, allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
     except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError) as error:
@@ -225,14 +224,3 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
         f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
         " fill it in, or name the feature columns with --features"
     )
-
-
-def write_whole(path: str | os.PathLike[str], write: Callable[[Path], object]) -> None:
-    """Let `write` fill a file beside `path`, then put it in place: nobody ever sees half a file."""
-    target = Path(os.path.realpath(path))  # what a link points to, not the link
-    temporary = target.with_name(f".{os.getpid()}.part{target.suffix}")  # keeps the ending: some writers go by it
-    try:
-        write(temporary)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,0 +1,147 @@
+"""Checkpoints: killed anywhere, started again, the same pairs."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import pairsmith as ps
+
+X = np.random.default_rng(0).standard_normal((1200, 8))
+OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5)]}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.json"
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return ps.select(X, 60, **OPTIONS)
+
+
+@pytest.mark.parametrize("algorithm", ["engine", "scalar", "factorization-lazy"])
+@pytest.mark.parametrize("done", [0, 1, 25, 59])
+def test_goes_on_where_it_stopped(path, expected, done, algorithm):
+    if done:
+        ps.select(X, done, checkpoint=path, **OPTIONS)
+    went_on = ps.select(X, 60, checkpoint=path, algorithm=algorithm, **OPTIONS)
+    np.testing.assert_array_equal(went_on.pairs, expected.pairs)
+    np.testing.assert_allclose(went_on.gains, expected.gains, rtol=1e-9)
+    np.testing.assert_allclose(went_on.logdet, expected.logdet)
+    np.testing.assert_array_equal(ps.select(X, 60, checkpoint=path, **OPTIONS).pairs, expected.pairs)
+    np.testing.assert_array_equal(ps.select(X, 10, checkpoint=path, **OPTIONS).pairs, expected.pairs[:10])
+
+
+def test_with_a_cap(path):
+    free = ps.select(X, 40, max_per_item=1, **OPTIONS)
+    ps.select(X, 15, max_per_item=1, checkpoint=path, **OPTIONS)
+    assert ps.select(X, 40, max_per_item=1, checkpoint=path, **OPTIONS).pairs.tolist() == free.pairs.tolist()
+
+
+def test_other_problems_are_refused(path):
+    ps.select(X, 5, checkpoint=path, **OPTIONS)
+    before = path.read_bytes()
+    moved = X.copy()
+    moved[700, 3] += 1e-12
+    for change, told in (
+        ({"X": moved}, "features differ"),
+        ({"X": X[:-1]}, "items was 1200, not 1199"),
+        ({"ridge": 1e-4}, "ridge was 0.001, not 0.0001"),
+        ({"labeled": [1]}, "labeled items differ"),
+        ({"comparisons": None}, "comparisons differ"),
+        ({"candidates": ps.WithinGroups(np.arange(1200) % 2)}, "candidates differ"),
+        ({"max_per_item": 3}, "max_per_item was None, not 3"),
+    ):
+        call = {"X": X, "k": 5, **OPTIONS, **change}
+        with pytest.raises(ValueError, match=told):
+            ps.select(**call, checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_order_of_what_is_known_does_not_matter(path):
+    ps.select(X, 5, ridge=1.0, labeled=[1, 2], comparisons=[(3, 4), (0, 5)], checkpoint=path)
+    ps.select(X, 6, ridge=1.0, labeled=[2, 1], comparisons=[(5, 0), (3, 4)], checkpoint=path)
+
+
+def test_files_that_are_none_of_ours(path, tmp_path):
+    for content in ("", "{", "[]", '{"pairs": []}', '{"pairsmith checkpoint": 1, "problem": 3, "pairs": []}'):
+        path.write_text(content)
+        with pytest.raises(ValueError, match="no checkpoint of pairsmith"):
+            ps.select(X, 5, checkpoint=path, **OPTIONS)
+        assert path.read_text() == content
+    path.unlink()
+    ps.select(X, 5, checkpoint=path, **OPTIONS)
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "pairsmith checkpoint": 2}))
+    with pytest.raises(ValueError, match="another version"):
+        ps.select(X, 5, checkpoint=path, **OPTIONS)
+    for pair in ([0, 5], [3, 3], [0, 9999], [-1, 4], content["pairs"][0]):
+        path.write_text(json.dumps({**content, "pairs": [*content["pairs"], pair]}))
+        with pytest.raises(ValueError, match="which cannot be"):
+            ps.select(X, 9, checkpoint=path, **OPTIONS)
+    with pytest.raises(ValueError, match="no place for a file"):
+        ps.select(X, 5, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="no place for a file"):
+        ps.select(X, 5, checkpoint=tmp_path / "nowhere" / "run.json")
+    with pytest.raises(ValueError, match="leave it out"):
+        ps.select(X, 5, checkpoint=path, objective="random")
+
+
+SCRIPT = """
+import sys, numpy as np, pairsmith as ps
+X = np.random.default_rng(1).standard_normal((4000, 40))
+sel = ps.select(X, 300, ridge=1e-4, pool_size=3000, checkpoint=sys.argv[1])
+np.save(sys.argv[2], sel.pairs)
+"""
+
+
+def test_killed_again_and_again(path, tmp_path):
+    """SIGKILL in the middle of a run with many scans: what is on disk only grows, and the end is the same."""
+    result = tmp_path / "pairs.npy"
+    command = [sys.executable, "-c", SCRIPT, str(path), str(result)]
+
+    def saved():
+        return len(json.loads(path.read_text())["pairs"]) if path.exists() else -1
+
+    counts = [0]
+    for target in (0, 1, 40, 90, 150):
+        process = subprocess.Popen(command)
+        while saved() < target:
+            assert process.poll() is None, "it ended before it could be killed"
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        counts.append(saved())
+    assert counts == sorted(counts)
+    assert 150 <= counts[-1] < 300
+    assert not result.exists()
+    subprocess.run(command, check=True)
+    whole = ps.select(np.random.default_rng(1).standard_normal((4000, 40)), 300, ridge=1e-4)
+    np.testing.assert_array_equal(np.load(result), whole.pairs)
+
+
+def test_interrupting_the_command_says_how_to_go_on(tmp_path):
+    features = np.random.default_rng(1).standard_normal((6000, 60))
+    np.save(tmp_path / "items.npy", features)
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "400", "--checkpoint", "run.json"]
+    process = subprocess.Popen(
+        [*command, "-o", "pairs.csv"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "run.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted. The pairs picked so far are in run.json; the same command goes on from there." in told
+    assert "Traceback" not in told
+    json.loads((tmp_path / "run.json").read_text())
+    done = subprocess.run([*command, "-o", "pairs.csv"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "pairs.csv").read_text().splitlines()) == 401
