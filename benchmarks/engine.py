@@ -1,10 +1,13 @@
-"""The engine against floors measured in the same run, on Gaussian data with 30 labelled items and a ridge of 1e-4.
+"""The engine against floors measured in the same run: 30 labelled items, ridge 1e-4, K = 200.
 
-    python benchmarks/engine.py                    # every problem of the table
-    python benchmarks/engine.py --only 15000,400   # one of them
+    python benchmarks/engine.py                          # Gaussian data, every problem of the table
+    python benchmarks/engine.py --only 15000,400         # one of them
+    python benchmarks/engine.py --kinds                  # other data beside Gaussian data of the same size
+    python benchmarks/engine.py --kinds --sift sift.tsv --mslr train.txt      # and real features
+    python benchmarks/engine.py --first                  # the first call in a fresh process
 
 The floors: "gemm" is one float32 matrix product over the upper triangle of the pairs; "xv" is K products X v in
-float64; "flp" is our own factorization-lazy.
+float64; "flp" is our own factorization-lazy. Times are medians of three runs (twenty for N < 1000).
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import resource
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -22,63 +27,111 @@ from rich.table import Table
 
 import pairsmith as ps
 
-PROBLEMS = [  # N, d, K, floor
-    (100, 20, 200, "flp"),
-    (3000, 400, 200, "gemm"),
-    (15_000, 400, 200, "gemm"),
-    (100_000, 30, 200, "xv"),
-    (100_000, 100, 200, "gemm"),
-    (1_000_000, 10, 200, "xv"),
+K = 200
+PROBLEMS = [  # N, d, floor
+    (100, 20, "flp"),
+    (3000, 400, "gemm"),
+    (15_000, 400, "gemm"),
+    (100_000, 30, "xv"),
+    (100_000, 100, "gemm"),
+    (1_000_000, 10, "xv"),
 ]
 
 
-def measure(task: tuple[int, int, int, str]) -> tuple[float, float, float, dict[str, Any]]:
+def data(kind: str, n: int, d: int) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(0)
+    if kind == "Student t, 3 degrees":
+        return rng.standard_t(3, (n, d))
+    if kind == "50 clusters":
+        return rng.standard_normal((50, d))[rng.integers(50, size=n)] * 3 + rng.standard_normal((n, d))
+    if kind.startswith("SIFT:"):
+        return np.loadtxt(kind[5:], delimiter="\t")[:, :128]
+    if kind.startswith("MSLR:"):
+        from sklearn.datasets import load_svmlight_file
+
+        X = load_svmlight_file(kind[5:])[0].toarray()
+        X = X[:, X.std(axis=0) > 0]
+        return (X - X.mean(axis=0)) / X.std(axis=0)  # its columns differ in scale by 10^7
+    return features(n, d)
+
+
+def measure(task: tuple[str, int, int, str]) -> tuple[float, float, float, dict[str, Any]]:
     """Seconds, the floor's seconds, peak memory and diagnostics, in a process of its own."""
-    n, d, k, kind = task
+    kind, n, d, floor_kind = task
     ps.select(features(50, d), 5, ridge=1e-4)
     ps.select(features(700, d), 50, ridge=1e-4, pool_size=50_000)
-    X = features(n, d)
-    options = {"labeled": range(30), "ridge": 1e-4}
-    repeats = 20 if n < 1000 else 3
+    X = data(kind, n, d)
+    options: dict[str, Any] = {"labeled": range(30), "ridge": 1e-4}
     times = []
-    for _ in range(repeats):
+    for _ in range(20 if n < 1000 else 3):
         began = time.perf_counter()
-        selection = ps.select(X, k, **options)
+        selection = ps.select(X, K, **options)
         times.append(time.perf_counter() - began)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    if kind == "gemm":
+    if floor_kind == "gemm":
         floor = gemm_pass(n, d, np.float32)
-    elif kind == "xv":
+    elif floor_kind == "xv":
         began = time.perf_counter()
-        for _ in range(k):
+        for _ in range(K):
             X @ X[0]
         floor = time.perf_counter() - began
     else:
-        ps.select(X, k, **options, algorithm="factorization-lazy")
+        ps.select(X, K, **options, algorithm="factorization-lazy")
         began = time.perf_counter()
-        ps.select(X, k, **options, algorithm="factorization-lazy")
+        ps.select(X, K, **options, algorithm="factorization-lazy")
         floor = time.perf_counter() - began
     return float(np.median(times)), floor, peak, selection.diagnostics
+
+
+def first_call() -> None:
+    """A fresh process: the first call of select, then the same call again."""
+    script = """
+import time, numpy as np
+X = np.random.default_rng(0).standard_normal((3000, 50))
+began = time.perf_counter()
+import pairsmith as ps
+imported = time.perf_counter() - began
+times = []
+for _ in range(3):
+    began = time.perf_counter()
+    ps.select(X, 200, ridge=1e-4)
+    times.append(time.perf_counter() - began)
+print(f"import {imported:.2f} s, first call {times[0]:.2f} s, warm {min(times[1:]):.2f} s")
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="N,d", help="problems of the table, such as 15000,400")
-    only = parser.parse_args().only
-    table = Table("N", "d", "K", "pairs", "seconds", "floor", "floor, s", "floors", "peak memory", "scans", "float64")
+    parser.add_argument("--kinds", action="store_true", help="other data beside Gaussian data of the same size")
+    parser.add_argument("--sift", metavar="FILE", help="5,000 SIFT descriptors, tab-separated, 128 columns and an id")
+    parser.add_argument("--mslr", metavar="FILE", help="5,000 documents of MSLR-WEB10K, SVMlight")
+    parser.add_argument("--first", action="store_true", help="the first call in a fresh process")
+    chosen = parser.parse_args()
+    if chosen.first:
+        return first_call()
+    tasks = [("Gaussian", *problem) for problem in PROBLEMS]
+    if chosen.kinds:
+        tasks = [(kind, 15_000, 400, "gemm") for kind in ("Gaussian", "Student t, 3 degrees", "50 clusters")]
+        for name, path, d in (("SIFT", chosen.sift, 128), ("MSLR", chosen.mslr, 136)):
+            if path:
+                tasks += [("Gaussian", 5000, d, "gemm"), (f"{name}:{path}", 5000, d, "gemm")]
+    table = Table("data", "N", "d", "pairs", "seconds", "floor", "floor, s", "floors", "memory", "scans", "float64")
     console = Console(width=130)
-    for n, d, k, kind in PROBLEMS:
-        if only and f"{n},{d}" not in only:
+    for kind, n, d, floor_kind in tasks:
+        if chosen.only and f"{n},{d}" not in chosen.only:
             continue
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            seconds, floor, peak, told = pool.apply(measure, ((n, d, k, kind),))
+            seconds, floor, peak, told = pool.apply(measure, ((kind, n, d, floor_kind),))
         row = (
+            kind.split(":")[0],
             f"{n:,}",
             d,
-            k,
             f"{n * (n - 1) / 2:.2g}",
             f"{seconds:.3g}",
-            kind,
+            floor_kind,
             f"{floor:.3g}",
             f"{seconds / floor:.2g}",
         )

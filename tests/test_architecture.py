@@ -9,14 +9,15 @@ import pairsmith
 
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
-    "__init__": {"candidates", "design", "selection"},
+    "__init__": {"candidates", "design", "model", "selection"},
     "cli": {"selection", "tables", "storage"},
     "selection": {"greedy", "engine", "certificate", "objectives", "features", "design", "candidates", "storage"},
     "certificate": {"scan", "design", "candidates"},
-    "objectives": {"design", "candidates"},
+    "objectives": {"design", "candidates", "kernels"},
     "engine": {"scan", "design", "candidates", "kernels"},
     "scan": {"design", "candidates", "kernels"},
     "greedy": {"design", "candidates", "kernels"},
+    "model": {"candidates", "storage"},
     "features": {"design"},
     "design": set(),
     "candidates": set(),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -277,3 +278,14 @@ def test_interrupting_leaves_no_file(tmp_path, algorithm):
     assert err == "Interrupted. Nothing was written.\n"
     assert process.returncode == 130
     assert os.listdir(tmp_path) == ["items.npy"]
+
+
+def test_certify_and_checkpoint(run):
+    code, out, err = run("select items.csv -k 6 --certify --refinements 3 --checkpoint run.json -o pairs.csv")
+    assert (code, err) == (0, "")
+    assert "Proved: no 6 pairs add more than" in out
+    assert len(json.loads(Path("run.json").read_text())["pairs"]) == 6
+    assert refused(run("select items.csv -k 6 --ridge 7 --checkpoint run.json"), "is of another problem: ridge was")
+    assert refused(run("select items.csv -k 6 --refinements 3"), "--certify")
+    assert refused(run("select items.csv -k 6 --checkpoint items.csv"), "--checkpoint items.csv is another file")
+    assert refused(run("select items.csv -k 6 --checkpoint no/run.json"), "no place for a file")

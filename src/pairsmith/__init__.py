@@ -8,12 +8,17 @@ The map, from the outside in:
 
     cli          the command line
     selection    select() and Selection: input checked, names resolved, run, timed
-    engine       the default algorithm: exact, screened in float32, tiled
+    model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
+    engine       the default algorithm: exact, from a few scans of all pairs
+    scan         every pair whose gain reaches a floor, screened in float32, tiled
+    certificate  how far the picks can be from the best possible ones
     greedy       the paper's eight algorithms
     objectives   criteria other than D-optimality
     design       the information matrix A, its log det, whitened features
     candidates   which pairs may be asked: AllPairs, WithinGroups, PairList
     kernels      compiled inner loops
+    features     what users pass as features, checked
+    storage      files written whole, checkpoints
     tables       items, labels and pairs read from files by id
 
 The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
@@ -26,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pairsmith.candidates import AllPairs, PairList, WithinGroups
     from pairsmith.design import Design
+    from pairsmith.model import BradleyTerry, BradleyTerryCV
     from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
@@ -35,12 +41,14 @@ _HOME = {
     "AllPairs": "candidates",
     "PairList": "candidates",
     "WithinGroups": "candidates",
+    "BradleyTerry": "model",
+    "BradleyTerryCV": "model",
     "Design": "design",
     "Selection": "selection",
     "select": "selection",
 }
 
-__all__ = ["AllPairs", "Design", "PairList", "Selection", "WithinGroups", "select"]
+__all__ = ["AllPairs", "BradleyTerry", "BradleyTerryCV", "Design", "PairList", "Selection", "WithinGroups", "select"]
 
 
 def __getattr__(name: str) -> Any:

@@ -30,6 +30,7 @@ COMPLETE = 200_000  # so few candidates are all kept in the pool
 NEAR = 1e-9  # picks are made among gains this close, relatively, by computing them once more
 
 _FRONT = 1 << 13
+_WHOLE = 1 << 18  # a complete pool as small as this is all in the front
 _BLOCK = 1 << 17  # pooled pairs that one thread brings up to date at a time
 _BURST = 3e6  # multiplications, about, in one go of picks: a few milliseconds
 
@@ -163,7 +164,7 @@ class _Search:
         """The largest of the pool; False if none is left that is sure to be the best of all pairs."""
         self.tell("picking")
         self.bound[self.chosen], self.since[self.chosen] = self.value, self.m
-        whole = len(self.bound) <= _FRONT
+        whole = len(self.bound) <= (_WHOLE if self.complete else _FRONT)
         if not whole:
             self._learn_rho()
         if self.capped:

@@ -88,6 +88,18 @@ def subtract_squares(gains, rho, rho_partner, first, count, start, low, high):
 
 
 @_compiled
+def subtract_traces(d, n, rho, rho_partner, tau, tau_partner, length, first, count, start, low, high):
+    """d_e <- d_e - a^2 and n_e <- n_e - 2 a b + length a^2, a = rho_i - rho_j, b = tau_i - tau_j (A-optimality)."""
+    base = start[low]
+    for i in range(low, high):
+        e, p, r, t = start[i] - base, first[i], rho[i], tau[i]
+        for at in range(count[i]):
+            a = r - rho_partner[p + at]
+            n[e + at] += a * (length * a - 2 * (t - tau_partner[p + at]))
+            d[e + at] -= a * a
+
+
+@_compiled
 def best(gains, partner, first, count, start, low, high, full, taken):
     """The largest gain among the rows low to high - 1 and its pair's number: the first of equals, or -1."""
     base = start[low]

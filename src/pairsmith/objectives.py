@@ -1,18 +1,33 @@
-"""Criteria other than D-optimality. Each is a generator of (i, j, gain), like the greedy algorithms."""
+"""Criteria other than D-optimality (Sec. 6.1, Appendix C). Each is a generator of (i, j, gain), like the algorithms.
+
+Those that use a model take the scores s = beta'x of a fitted one: an answer then has the probability
+p_ij = 1 / (1 + exp(-(s_i - s_j))), and a pair the weight w_ij = p_ij (1 - p_ij).
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import heapq
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
 
-from pairsmith.candidates import Remaining
-from pairsmith.design import Design, Steps
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import expit, xlogy
+
+from pairsmith import kernels
+from pairsmith.candidates import Ints, Remaining, Rows
+from pairsmith.design import Design, Floats, Steps
+
+_BLOCK = 1 << 17  # pairs that one thread treats at a time
 
 
 def random(design: Design, remaining: Remaining, rng: np.random.Generator) -> Steps:
     """Pairs uniformly at random from the remaining candidates, which are not enumerated (Sec. 6.1, "Ran").
 
     Draws pair numbers and rejects what is gone. Where that would reject too often, the candidates are narrowed to
-    items with room, which is O(N), or, once few are left, listed.
+    items with room, which is O(N), or, once few are left, listed. The gain is that of log det.
     """
     rows = remaining.rows
     listed = False
@@ -28,3 +43,349 @@ def random(design: Design, remaining: Remaining, rng: np.random.Generator) -> St
                 yield i, j, gain
         if accepted < len(numbers) / 2:
             rows = rows.among(~remaining.full)
+
+
+def entropy(design: Design, remaining: Remaining, k: int, scores: Floats) -> Steps:
+    """The pairs whose answer is most uncertain under the model: the smallest differences of scores (Appendix C).
+
+    The gain is the entropy of the answer, in nats. In each group the scores are sorted; a pair (a, b) of the sorted
+    comes after all (a, a + 1), ..., (a, b - 1), so a heap with one entry for each a brings them in order, and only the
+    k smallest neighbours can start one: O(N log N + k log k), and no list of pairs.
+    """
+    rows, wanted = remaining.rows, k
+    while True:
+        found = 0
+        for i, j in _closest(rows, scores, wanted + len(remaining.taken)):
+            if remaining.allows(i, j):
+                design.add(i, j)
+                remaining.take(i, j)
+                found += 1
+                yield i, j, float(_binary_entropy(expit(scores[i] - scores[j])))
+        if found == 0 and wanted + len(remaining.taken) >= len(rows):
+            return
+        # An exposure cap has used up those: look further, among items that have room.
+        rows, wanted = rows.among(~remaining.full) if rows.groups is None else rows, 4 * wanted
+
+
+def _closest(rows: Rows, scores: Floats, count: int) -> Iterator[tuple[int, int]]:
+    """About `count` pairs in the order of their difference of scores, the smaller pair among equals."""
+    if rows.groups is None:
+        i, j = rows.pairs(np.arange(len(rows))).T
+        gap = np.abs(scores[i] - scores[j])
+        count = min(count, len(gap))
+        near = np.flatnonzero(gap <= np.partition(gap, count - 1)[count - 1])
+        near = near[np.argsort(gap[near], kind="stable")]
+        yield from zip(i[near].tolist(), j[near].tolist(), strict=True)
+        return
+    group = np.repeat(np.arange(len(rows.groups) - 1), np.diff(rows.groups))
+    order = np.lexsort((rows.partner, scores[rows.partner], group))
+    items, end = rows.partner[order].astype(np.int64), rows.groups[1:][group]  # sorted by score within their group
+    s = scores[items]
+    at = np.flatnonzero(np.arange(1, len(items) + 1) < end)  # who has a neighbour above
+    gap = s[at + 1] - s[at]
+    smaller, larger = np.minimum(items[at], items[at + 1]), np.maximum(items[at], items[at + 1])
+    if count < len(at):
+        near = np.flatnonzero(gap <= np.partition(gap, count - 1)[count - 1])
+        near = near[np.lexsort((larger[near], smaller[near], gap[near]))[:count]]
+    else:
+        near = np.arange(len(at))
+    heap = [(float(gap[e]), int(smaller[e]), int(larger[e]), int(at[e]), int(at[e]) + 1) for e in near.tolist()]
+    heapq.heapify(heap)
+    for _ in range(count):
+        if not heap:
+            return
+        _, i, j, a, b = heap[0]
+        yield i, j
+        if b + 1 < end[a]:
+            one, other = int(items[a]), int(items[b + 1])
+            heapq.heapreplace(heap, (float(s[b + 1] - s[a]), min(one, other), max(one, other), a, b + 1))
+        else:
+            heapq.heappop(heap)
+
+
+def a_optimal(design: Design, remaining: Remaining, threads: int) -> Steps:
+    """Greedily minimise tr(A^-1), the mean variance of the estimate: the paper's open question, in O(N^2 (K + d)).
+
+    By Sherman-Morrison a pair lowers the trace by n_e / (1 + d_e), d_e = x_e'A^-1 x_e, n_e = |A^-1 x_e|^2. When another
+    pair joins, A^-1 becomes A^-1 - v v' (Alg. 4), so with rho_i = v'x_i and tau_i = v'A^-1 x_i
+
+        d_e <- d_e - (rho_i - rho_j)^2
+        n_e <- n_e - 2 (rho_i - rho_j)(tau_i - tau_j) + |v|^2 (rho_i - rho_j)^2,
+
+    two numbers a pair and O(1) a step. tr(A^-1) is not supermodular in general, so nothing is skipped: every pair is
+    looked at in every step. Once subtraction has taken digits, both are computed from scratch.
+    """
+    rows = remaining.rows
+    arrays = rows.partner, rows.first, rows.count, rows.start
+    d, n = np.empty((2, len(rows)))
+    computed_at, stale, v, tau = np.inf, False, np.zeros(0), np.zeros(0)
+    Z = Y = rho = np.zeros(0)
+
+    def gains(low: int, high: int, out: Floats) -> Floats:
+        part = slice(rows.start[low], rows.start[high])
+        if stale:
+            kernels.subtract_traces(
+                d[part], n[part], rho, rho[rows.partner], tau, tau[rows.partner], float(v @ v), *arrays[1:], low, high
+            )
+        else:
+            kernels.distances(Z, *arrays, low, high, d[part])
+            kernels.distances(Y, *arrays, low, high, n[part])
+        return np.divide(n[part], 1 + d[part], out=out[: part.stop - part.start])
+
+    with _search(remaining, threads) as best:
+        while True:
+            if not stale:
+                Z = design.X @ design.root
+                Y = Z @ design.root.T
+            i, j, largest = best(gains)
+            if stale and largest < kernels.CANCELLED * computed_at:
+                stale = False
+                continue
+            if not stale:
+                computed_at = largest
+            if i < 0:
+                return
+            root = design.root.copy()
+            _, v = design.add(i, j)
+            rho, tau = design.X @ v, design.X @ (root @ (root.T @ v))
+            remaining.take(i, j)
+            stale = True
+            yield i, j, largest
+
+
+def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints, ridge: float, threads: int) -> Steps:
+    """Greedily maximise f(S) = -tr(I_q(S)^-1 I_p), the Fisher information ratio (Appendix C).
+
+    I_p is the mean of w_ij x_ij x_ij' over all candidates plus delta I, I_q the same over S (the pairs compared before
+    included), delta the ridge. With M = sum_S w x x' + |S| delta I, f = -|S| tr(M^-1 I_p), and a candidate lowers
+    tr(M^-1 I_p) by w |C x_e|^2 / (1 + w |U x_e|^2), where U'U = M^-1 and C'C = M^-1 I_p M^-1: two passes over the pairs
+    a step, not the O(N^4) of the paper. The gain is the change of f.
+    """
+    rows, X = remaining.rows, design.X
+    arrays = rows.partner, rows.first, rows.count, rows.start
+    w = np.empty(len(rows))
+    root_p = _population(rows, X, scores, w, threads) / np.sqrt(len(rows))
+    I_p = root_p @ root_p.T + ridge * np.eye(X.shape[1])
+    values, vectors = np.linalg.eigh(I_p)
+    root_p = vectors * np.sqrt(np.maximum(values, 0))
+    x = X[compared[:, 0]] - X[compared[:, 1]]
+    p = expit(scores[compared[:, 0]] - scores[compared[:, 1]])
+    B, size = (x.T * (p * (1 - p))) @ x, len(compared)
+    f = -np.trace(np.linalg.solve(B / max(size, 1) + ridge * np.eye(len(B)), I_p))
+    Z_u = Z_c = X
+
+    def gains(low: int, high: int, out: Floats) -> Floats:
+        part = slice(rows.start[low], rows.start[high])
+        along, out = np.empty(part.stop - part.start), out[: part.stop - part.start]
+        kernels.distances(Z_u, *arrays, low, high, along)
+        kernels.distances(Z_c, *arrays, low, high, out)
+        return np.divide(w[part] * out, 1 + w[part] * along, out=out)
+
+    with _search(remaining, threads) as best:
+        while True:
+            size += 1
+            values, vectors = np.linalg.eigh(B)
+            half = vectors / np.sqrt(np.maximum(values, 0) + size * ridge)  # U'
+            Z_u, Z_c = X @ half, X @ (half @ (half.T @ root_p))
+            i, j, largest = best(gains)
+            if i < 0:
+                return
+            before, trace = f, float(np.sum((half.T @ root_p) ** 2))
+            f = -size * (trace - largest)
+            weight = float(_weight(scores[i] - scores[j]))
+            B = B + weight * np.outer(X[i] - X[j], X[i] - X[j])
+            design.add(i, j)
+            remaining.take(i, j)
+            yield i, j, float(f - before)
+
+
+def _population(rows: Rows, X: Floats, scores: Floats, w: Floats, threads: int) -> Floats:
+    """A root R of the sum over all candidates of w_ij x_ij x_ij' = X'(D - W)X, a graph Laplacian; fills in w."""
+    degree, W_X = np.zeros(len(X)), np.zeros_like(X)
+    for low, high in rows.blocks(_BLOCK):
+        i, j = rows.pairs(np.arange(rows.start[low], rows.start[high])).T
+        part = w[rows.start[low] : rows.start[high]]
+        part[:] = _weight(scores[i] - scores[j])
+        degree += np.bincount(i, part, len(X)) + np.bincount(j, part, len(X))
+        W_X[low:high] += csr_array((part, (i - low, j)), shape=(high - low, len(X))) @ X
+    total = (X.T * degree) @ X - X.T @ W_X - W_X.T @ X
+    values, vectors = np.linalg.eigh((total + total.T) / 2)
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0))
+    return root
+
+
+def mutual_information(
+    design: Design,
+    remaining: Remaining,
+    k: int,
+    X: Floats,
+    coef: Floats,
+    covariance_root: Floats,
+    rng: np.random.Generator,
+    diagnostics: dict[str, Any],
+    memory: int,
+) -> Steps:
+    """Greedily maximise I(beta; Y_S), what the answers tell about beta, by samples of the posterior (Appendix C).
+
+    By the chain rule a pair adds H(Y_e | Y_S) - H(Y_e | beta). The samples beta_t are taken for the posterior itself,
+    so given the answers o to S each has a weight P(t | o), P(Y_e = 1 | o) is one matrix product for all e, and the
+    first term is the mean over o of its entropy. All 2^|S| answers while there are at most _OUTCOMES; then that many
+    drawn from their distribution, and drawn on by one answer at each step, as BatchBALD does. Gains only fall, so pairs
+    are evaluated from the largest last gain on, and most not at all.
+
+    `diagnostics` has the objective, in nats, and its Monte Carlo error, from fresh samples.
+    """
+    rows = remaining.rows
+    scores = _samples(X, coef, covariance_root, _SAMPLES, rng)
+    numbers = np.arange(len(rows))
+    bound = np.empty(len(rows))  # what each pair was worth when it was last looked at
+    noise = np.empty(len(rows))  # H(Y_e | beta)
+    state = _Outcomes(_SAMPLES, rng)
+    for at in range(0, len(rows), _CANDIDATES):
+        part = slice(at, at + _CANDIDATES)
+        p = _probabilities(rows, numbers[part], scores)
+        noise[part] = _binary_entropy(p).mean(axis=1)
+        bound[part] = state.entropy(p) - noise[part]
+    bound[remaining.taken] = -np.inf
+    picked: list[tuple[int, int]] = []
+    diagnostics.update(evaluations=len(rows), samples=_SAMPLES)
+    fresh = True
+    for _ in range(k):
+        now = np.zeros(len(rows), dtype=bool) if not fresh else np.ones(len(rows), dtype=bool)
+        fresh = False
+        while True:
+            if remaining.full.any():
+                i, j = rows.pairs(numbers).T
+                bound[remaining.full[i] | remaining.full[j]] = -np.inf
+            best = int(np.argmax(bound))
+            if bound[best] == -np.inf or now[best]:
+                break
+            stale = np.where(now, -np.inf, bound)
+            count = min(_CANDIDATES // 4, len(rows))
+            top = np.argpartition(-stale, count - 1)[:count]
+            top = top[stale[top] > -np.inf]
+            p = _probabilities(rows, top, scores)
+            bound[top] = state.entropy(p) - noise[top]
+            now[top] = True
+            diagnostics["evaluations"] += len(top)
+        if bound[best] == -np.inf:
+            break
+        i, j = (int(item) for item in rows.pairs(np.array([best]))[0])
+        gain = float(bound[best])
+        state.answer(_probabilities(rows, np.array([best]), scores)[0])
+        bound[best] = -np.inf
+        design.add(i, j)
+        remaining.take(i, j)
+        picked.append((i, j))
+        _report(np.array(picked), k, X, coef, covariance_root, rng, diagnostics)
+        yield i, j, gain
+
+
+_SAMPLES = 1024  # of the posterior
+_OUTCOMES = 4096  # answers to the pairs picked so far
+_CANDIDATES = 4096  # pairs evaluated at a time
+_REPEATS = 8  # fresh sets of samples to tell the Monte Carlo error
+
+
+class _Outcomes:
+    """Answers to the pairs so far, each with its probability and what it makes of the samples' weights."""
+
+    def __init__(self, samples: int, rng: np.random.Generator, most: int = _OUTCOMES) -> None:
+        self.rng, self.most = rng, most
+        self.weights = np.full((1, samples), 1 / samples)  # P(t | o), a row an outcome
+        self.probability = np.ones(1)  # of the outcome
+        self.exact = True
+
+    def entropy(self, p: Floats) -> Floats:
+        """H(Y_e | Y_S) for pairs with these probabilities (a row a pair, a column a sample)."""
+        given: Floats = self.probability @ _binary_entropy(self.weights @ p.T)
+        return given
+
+    def answer(self, p: Floats) -> None:
+        """Another pair was picked, answered yes with probability p under each sample."""
+        yes = self.weights * p
+        chance = np.clip(yes.sum(axis=1), 0, 1)
+        if self.exact and 2 * len(self.weights) <= self.most:
+            both = np.vstack([yes, self.weights - yes])
+            self.probability = np.concatenate([self.probability * chance, self.probability * (1 - chance)])
+        else:
+            if self.exact:  # from here on: so many outcomes, drawn
+                drawn = self.rng.choice(len(self.probability), self.most, p=self.probability / self.probability.sum())
+                self.weights, yes, chance = self.weights[drawn], yes[drawn], chance[drawn]
+                self.probability, self.exact = np.full(self.most, 1 / self.most), False
+            answered = self.rng.random(len(chance)) < chance
+            both = np.where(answered[:, None], yes, self.weights - yes)
+        total = both.sum(axis=1)
+        kept = total > 0
+        self.weights = both[kept] / total[kept, None]
+        self.probability = self.probability[kept]
+
+
+def _report(
+    pairs: Ints, k: int, X: Floats, coef: Floats, root: Floats, rng: np.random.Generator, diagnostics: dict[str, Any]
+) -> None:
+    """The objective of all pairs and its error, from fresh samples; once, at the end."""
+    if len(pairs) < k:
+        return
+    values = []
+    for _ in range(_REPEATS):
+        scores = _samples(X, coef, root, _SAMPLES, rng)
+        state, value = _Outcomes(_SAMPLES, rng, most=_OUTCOMES // 4), 0.0
+        for i, j in pairs:
+            p = expit(scores[i] - scores[j])
+            value += float(state.entropy(p[None, :])[0] - _binary_entropy(p).mean())
+            state.answer(p)
+        values.append(value)
+    diagnostics["objective"] = float(np.mean(values))
+    diagnostics["objective_error"] = float(np.std(values, ddof=1) / np.sqrt(_REPEATS))
+
+
+def _samples(X: Floats, coef: Floats, root: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Scores of all items under samples of the posterior, a column a sample."""
+    scores: Floats = X @ (coef[:, None] + root @ rng.standard_normal((len(coef), count)))
+    return scores
+
+
+def _probabilities(rows: Rows, numbers: Any, scores: Floats) -> Floats:
+    i, j = rows.pairs(numbers).T
+    return np.asarray(expit(scores[i] - scores[j]))
+
+
+def _weight(gap: Any) -> Any:
+    return expit(gap) * expit(-gap)
+
+
+def _binary_entropy(p: Any) -> Any:
+    return -(xlogy(p, p) + xlogy(1 - p, 1 - p))
+
+
+Gains = Callable[[int, int, Floats], Floats]  # of the rows low to high - 1, into the array given
+
+
+@contextmanager
+def _search(remaining: Remaining, threads: int) -> Iterator[Callable[[Gains], tuple[int, int, float]]]:
+    """A function that finds the remaining pair of largest gain, the smallest of equals; (-1, -1, -inf) if none."""
+    rows = remaining.rows
+    arrays = rows.partner, rows.first, rows.count, rows.start
+    blocks = rows.blocks(_BLOCK)
+    largest_block = max(int(rows.start[high] - rows.start[low]) for low, high in blocks)
+    pool = ThreadPoolExecutor(threads)
+
+    def best(gains: Gains) -> tuple[int, int, float]:
+        taken = remaining.taken
+
+        def work(block: tuple[int, int]) -> tuple[float, int]:
+            found = gains(*block, np.empty(largest_block))
+            largest, number = kernels.best(found, *arrays, *block, remaining.full, taken)
+            return largest, -number  # so that the maximum is the smaller number among equals
+
+        largest, number = max((pool.map if threads > 1 and len(blocks) > 1 else map)(work, blocks))
+        if number > 0 or largest == -np.inf:
+            return -1, -1, -np.inf
+        i, j = rows.pairs(np.array([-number]))[0].tolist()
+        return i, j, float(largest)
+
+    try:
+        yield best
+    finally:
+        pool.shutdown(cancel_futures=True)

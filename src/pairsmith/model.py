@@ -1,0 +1,492 @@
+"""The Bradley-Terry model people end up with: a linear score learned from labels and comparisons together (Sec. 3.2).
+
+The MAP estimate minimises
+
+    ridge |beta|^2 + sum_i log(1 + exp(-y_i beta'x_i)) + sum_ij log(1 + exp(-y_ij beta'(x_i - x_j))),
+
+which is logistic regression without intercept on the rows x_i and x_i - x_j, with C = 1 / (2 ridge) in scikit-learn's
+terms. Around it the posterior is taken for N(beta, H^-1), H the Hessian (Laplace).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.special import expit, log_expit, ndtr, ndtri, roots_hermitenorm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from pairsmith.candidates import Ints, as_items, check_items
+from pairsmith.storage import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Floats = npt.NDArray[np.float64]
+
+RIDGES = 0.5 * 1.5 ** np.arange(50, -50, -1.0)  # the paper's code: C = 1.5^i, i = -50 to 49
+_VERSION = 1
+
+
+class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores s = beta'x with P(i beats j) = 1 / (1 + exp(-(s_i - s_j))) and P(y_i = +1) = 1 / (1 + exp(-s_i)).
+
+    Parameters
+    ----------
+    ridge : float
+        The penalty ridge |beta|^2: a normal prior of variance 1 / (2 ridge) on each coefficient.
+
+    Attributes
+    ----------
+    coef_ : (d,) beta.
+    covariance_root_ : (d, d) C with C C' = H^-1, the posterior's covariance.
+    classes_ : the two labels, the better one last.
+    """
+
+    def __init__(self, ridge: float = 1.0) -> None:
+        self.ridge = ridge
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        labeled: npt.ArrayLike | None = None,
+        comparisons: npt.ArrayLike | None = None,
+        outcomes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Fit to absolute labels, comparisons, or both.
+
+        Parameters
+        ----------
+        X : (N, d) features of the items.
+        y : absolute labels, of the rows `labeled`, or of all rows. Two values, the greater one is the better.
+        labeled : row numbers that y belongs to.
+        comparisons : (m, 2) pairs of row numbers.
+        outcomes : +1 where the first was preferred, -1 where the second, 0 for a tie (half a win each way).
+        sample_weight : weights of the labels, followed by those of the comparisons; a pair asked five times weighs 5.
+        """
+        data = _Data(self, X, y, labeled, comparisons, outcomes, sample_weight)
+        _check_ridge(self.ridge, "ridge")
+        self.classes_ = data.classes
+        self._learn(data, np.ones(len(data.y), dtype=bool), float(self.ridge))
+        return self
+
+    def _learn(self, data: _Data, use: npt.NDArray[np.bool_], ridge: float, start: Floats | None = None) -> None:
+        rows, y, weights = data.rows[use], data.y[use], data.weights[use]
+        self.coef_ = _minimise(rows, y, weights, ridge, start)
+        p = expit(rows @ self.coef_)
+        hessian = (rows.T * (weights * p * (1 - p))) @ rows
+        values, vectors = np.linalg.eigh(hessian)
+        # No direction is known less well than by the prior, whatever rounding makes of a vanishing eigenvalue.
+        self.covariance_root_ = vectors / np.sqrt(np.maximum(values, 0.0) + 2 * ridge)
+
+    def decision_function(self, X: Any) -> Floats:
+        """The scores beta'x."""
+        check_is_fitted(self)
+        scores: Floats = validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        better = self.decision_function(X) > 0
+        labels: npt.NDArray[Any] = np.asarray(self.classes_)[better.astype(int)]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        scores = self.decision_function(X)
+        return np.column_stack([expit(-scores), expit(scores)])
+
+    def compare(self, X: Any, pairs: npt.ArrayLike, integrate: bool = False) -> Floats:
+        """P(first beats second) for pairs of rows of X: at beta, or averaged over the posterior."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        i, j = _as_comparisons(pairs, len(X), "pairs").T
+        difference = X[i] - X[j]
+        mean: Floats = difference @ self.coef_
+        if not integrate:
+            return np.asarray(expit(mean))
+        return _average(mean, np.linalg.norm(difference @ self.covariance_root_, axis=1))
+
+    def rank(self, X: Any, level: float = 0.9) -> pd.DataFrame:
+        """Items, best first: score, standard error, interval at this level, and P(above the next item).
+
+        The index names the items: the index of a frame, or row numbers.
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        if not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        names = X.index if hasattr(X, "index") and hasattr(X, "columns") else None
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        scores = X @ self.coef_
+        order = np.argsort(-scores, kind="stable")
+        error = np.linalg.norm(X @ self.covariance_root_, axis=1)[order]
+        gap = np.linalg.norm((X[order[:-1]] - X[order[1:]]) @ self.covariance_root_, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = ndtr((scores[order[:-1]] - scores[order[1:]]) / gap)
+        above = np.where(gap > 0, above, 0.5)  # the same features
+        width = ndtri((1 + level) / 2)
+        return pd.DataFrame(
+            {
+                "rank": np.arange(1, len(X) + 1),
+                "score": scores[order],
+                "error": error,
+                "low": scores[order] - width * error,
+                "high": scores[order] + width * error,
+                "above_next": np.append(above, np.nan),
+            },
+            index=pd.RangeIndex(len(X))[order] if names is None else names[order],
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as plain JSON, whole or not at all."""
+        check_is_fitted(self)
+        content = {
+            "pairsmith model": _VERSION,
+            "ridge": float(getattr(self, "ridge_", getattr(self, "ridge", np.nan))),
+            "classes": np.asarray(self.classes_).tolist(),
+            "features": getattr(self, "feature_names_in_", np.arange(self.n_features_in_)).tolist(),
+            "coef": self.coef_.tolist(),
+        }
+        rows = ",\n  ".join(json.dumps(row) for row in self.covariance_root_.tolist())
+        text = json.dumps(content, indent=1)[:-2] + f',\n "covariance root": [\n  {rows}\n ]\n}}\n'
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> BradleyTerry:
+        """Read what `save` wrote."""
+        try:
+            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            version = content["pairsmith model"]
+            if version != _VERSION:
+                raise ValueError(
+                    f"{path} was written by another version of pairsmith (format {version}, not {_VERSION}); fit again"
+                )
+            model = BradleyTerry(float(content["ridge"]))
+            model.classes_ = np.array(content["classes"])
+            model.coef_ = np.array(content["coef"], dtype=np.float64)
+            model.covariance_root_ = np.array(content["covariance root"], dtype=np.float64)
+            names = content["features"]
+            model.n_features_in_ = len(names)
+            if all(isinstance(name, str) for name in names):
+                model.feature_names_in_ = np.array(names, dtype=object)
+            d = len(names)
+            if model.coef_.shape != (d,) or model.covariance_root_.shape != (d, d) or len(model.classes_) != 2:
+                raise TypeError
+            if not (np.isfinite(model.coef_).all() and np.isfinite(model.covariance_root_).all()):
+                raise TypeError
+        except FileNotFoundError:
+            raise ValueError(f"{path}: there is no such file") from None
+        except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
+            raise ValueError(
+                f"{path} is no model of pairsmith; make one with BradleyTerry.save or pairsmith fit"
+            ) from None
+        return model
+
+
+class BradleyTerryCV(BradleyTerry):
+    """Bradley-Terry with the ridge that orders items best which it has not seen (Sec. 6.1).
+
+    Parameters
+    ----------
+    ridges : the ridges to try; None for the paper's, 100 from 3e8 down to 1e-9.
+    metric : "auc" (the mean of the next two, or the one there is), "auc-labels" or "auc-comparisons".
+    held_out : the share of items kept for validation where `fit` is not told which.
+    refit : whether the final fit is to everything, the validation items included.
+    random_state : seeds which items are held out.
+
+    Attributes
+    ----------
+    ridge_ : the ridge chosen. scores_ : the metric for each of ridges_.
+    """
+
+    def __init__(
+        self,
+        ridges: npt.ArrayLike | None = None,
+        metric: str = "auc",
+        held_out: float = 0.25,
+        refit: bool = True,
+        random_state: int | None = 0,
+    ) -> None:
+        self.ridges = ridges
+        self.metric = metric
+        self.held_out = held_out
+        self.refit = refit
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        labeled: npt.ArrayLike | None = None,
+        comparisons: npt.ArrayLike | None = None,
+        outcomes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        validation: npt.ArrayLike | None = None,
+    ) -> Self:
+        """As BradleyTerry.fit. `validation` names the rows of X to validate on: no item is on both sides."""
+        data = _Data(self, X, y, labeled, comparisons, outcomes, sample_weight)
+        if self.metric not in ("auc", "auc-labels", "auc-comparisons"):
+            raise ValueError(f"metric: {self.metric!r} is unknown; choose auc, auc-labels or auc-comparisons")
+        ridges = np.atleast_1d(np.asarray(RIDGES if self.ridges is None else self.ridges, dtype=np.float64))
+        for ridge in ridges:
+            _check_ridge(ridge, "ridges")
+        self.classes_ = data.classes
+        self.ridges_ = np.sort(ridges)[::-1]  # from simple to free, each fit starting from the one before
+        train, seen = self._split(data, validation)
+        scores, fits, start = [], [], None
+        for ridge in self.ridges_:
+            start = _minimise(data.rows[train], data.y[train], data.weights[train], float(ridge), start)
+            fits.append(start)
+            scores.append(_auc(data, start, seen, self.metric))
+        self.scores_ = np.array(scores)
+        best = int(np.argmax(self.scores_ >= self.scores_.max() - 1e-12))
+        self.ridge_ = float(self.ridges_[best])
+        use = np.ones(len(data.y), dtype=bool) if self.refit else train
+        self._learn(data, use, self.ridge_, fits[best])
+        return self
+
+    def _split(self, data: _Data, validation: npt.ArrayLike | None) -> tuple[npt.NDArray[np.bool_], Any]:
+        """Which rows of the data are for training and which for validation: those whose items are all on one side."""
+        if validation is not None:
+            items = as_items(validation, "validation").ravel()
+            check_items(items, data.n_items, "validation")
+            tries = iter([items])
+        else:
+            if not 0 < self.held_out < 1:
+                raise ValueError(f"held_out must be a share between 0 and 1, got {self.held_out!r}")
+            rng = np.random.default_rng(self.random_state)
+            count = max(1, round(self.held_out * data.n_items))
+            tries = (rng.choice(data.n_items, count, replace=False) for _ in range(50))
+        for items in tries:
+            held = np.zeros(data.n_items, dtype=bool)
+            held[items] = True
+            train = ~held[data.first] & ~held[data.second]
+            seen = held[data.first] & held[data.second]
+            if train.any() and not np.isnan(_auc(data, np.zeros(data.rows.shape[1]), seen, self.metric)):
+                return train, seen
+        raise ValueError(
+            "validation: an AUC needs labels of more than one class, or a comparison, among the validation items, and"
+            " training data among the others; give more data, or fit BradleyTerry with a ridge of your choice"
+        )
+
+
+class _Data:
+    """Labels and comparisons, checked, as rows of one logistic regression.
+
+    A row is x_first, or x_first - x_second where the two differ, with y = +1 or -1; a tie is two of half the weight.
+    """
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        X: Any,
+        y: Any,
+        labeled: npt.ArrayLike | None,
+        comparisons: npt.ArrayLike | None,
+        outcomes: npt.ArrayLike | None,
+        sample_weight: npt.ArrayLike | None,
+    ) -> None:
+        plain = labeled is None and comparisons is None
+        if (comparisons is None) != (outcomes is None):
+            raise ValueError("comparisons and outcomes belong together; give both or neither")
+        if plain:
+            X, y = validate_data(estimator, X, y, dtype=np.float64)
+        else:
+            X = validate_data(estimator, X, dtype=np.float64)
+        self.n_items = len(X)
+        items = np.arange(self.n_items) if labeled is None else as_items(labeled, "labeled").ravel()
+        check_items(items, self.n_items, "labeled")
+        if y is None:
+            if labeled is not None:
+                raise ValueError("labeled names items without labels; give y, one label for each")
+            items = items[:0]
+        labels = column_or_1d([] if y is None else y, warn=True)
+        if len(labels) != len(items):
+            which = "rows of X; say with labeled= which they are of" if labeled is None else "items in labeled"
+            raise ValueError(f"y has {len(labels)} labels for {len(items)} {which}")
+        self.classes = _classes(labels)
+        pairs = _as_comparisons([] if comparisons is None else comparisons, self.n_items, "comparisons")
+        wins = _as_outcomes([] if outcomes is None else outcomes, len(pairs))
+        given = len(items) + len(pairs)
+        if given == 0:
+            raise ValueError("y and comparisons are both empty; the model needs one of them to learn from")
+        try:
+            weights = _check_sample_weight(
+                sample_weight, np.empty((given, 1)), dtype=np.float64, ensure_non_negative=True
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"{error} Give one weight for each of {len(items)} labels and {len(pairs)} comparisons, in that order"
+            ) from None
+        side = np.where(labels == self.classes[1], 1.0, -1.0) if len(labels) else np.zeros(0)
+        tied = np.flatnonzero(wins == 0)
+        self.first = np.concatenate([items, pairs[:, 0], pairs[tied, 0]])
+        self.second = np.concatenate([items, pairs[:, 1], pairs[tied, 1]])
+        self.y = np.concatenate([side, np.where(wins == 0, 1.0, wins), np.full(len(tied), -1.0)])
+        self.tie = np.concatenate([np.zeros(len(items), dtype=bool), wins == 0, np.ones(len(tied), dtype=bool)])
+        half = np.where(self.tie[:given], 0.5, 1.0)
+        self.weights = np.concatenate([weights * half, weights[len(items) + tied] / 2])
+        self.rows = X[self.first]
+        compared = self.first != self.second
+        self.rows[compared] -= X[self.second[compared]]
+
+
+def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Floats | None = None) -> Floats:
+    """The minimum of ridge |beta|^2 + sum of weight log(1 + exp(-y beta'row)).
+
+    scikit-learn's solver does the work; Newton steps on a QR factor finish where its Hessian was too badly conditioned.
+    """
+    used = weights > 0
+    if not used.all():
+        rows, y, weights = rows[used], y[used], weights[used]
+    d = rows.shape[1]
+    if len(rows) == 0:
+        return np.zeros(d)
+    solver = LogisticRegression(
+        C=1 / (2 * ridge),
+        fit_intercept=False,
+        solver="newton-cholesky" if d <= 2000 else "lbfgs",
+        tol=1e-9,
+        max_iter=1000,
+        warm_start=True,
+    )
+    if start is not None:
+        solver.coef_, solver.intercept_ = start[None, :].copy(), np.zeros(1)
+    shown_rows, shown_y, shown_weights = rows, y, weights
+    if np.all(y == y[0]):  # a row and its mirror image say the same, so one class is as good as two
+        shown_rows, shown_y = np.vstack([rows, -rows[:1]]), np.append(y, -y[0])
+        shown_weights = np.append(weights, weights[0] / 2)
+        shown_weights[0] /= 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what it has left to do is done below
+        solver.fit(shown_rows, shown_y, sample_weight=shown_weights)
+    beta: Floats = solver.coef_[0]
+
+    def value(beta: Floats) -> float:
+        return ridge * float(beta @ beta) - float(weights @ log_expit(y * (rows @ beta)))
+
+    scale = float(weights @ np.linalg.norm(rows, axis=1))
+    for _ in range(100):
+        pull = expit(-y * (rows @ beta))  # 1 - P(what was answered)
+        gradient = 2 * ridge * beta - rows.T @ (weights * y * pull)
+        small = float(np.linalg.norm(gradient))
+        # Near the minimum of separable data both terms vanish, so the gradient has to be small beside them too.
+        if small <= 1e-9 * min(scale, 2 * ridge * float(np.linalg.norm(beta)) + float(np.finfo(float).tiny)):
+            break
+        root = np.sqrt(weights * pull * (1 - pull))
+        factor = np.linalg.qr(np.vstack([rows * root[:, None], np.sqrt(2 * ridge) * np.eye(d)]), mode="r")
+        step = -solve_triangular(factor, solve_triangular(factor, gradient, trans="T"))
+        length, now = 1.0, value(beta)
+        while value(beta + length * step) > now and length > 1e-10:
+            length /= 2
+        if length <= 1e-10 or float(np.linalg.norm(step)) <= 1e-14 * float(np.linalg.norm(beta)):
+            break
+        beta = beta + length * step
+    return beta
+
+
+def _auc(data: _Data, beta: Floats, rows: Any, metric: str) -> float:
+    """The area under the ROC curve on these rows of the data, nan where there is none. Ties do not count."""
+    single = data.first == data.second
+    parts = []
+    if metric != "auc-comparisons":
+        own = rows & single & (data.weights > 0)
+        if len(np.unique(data.y[own])) == 2:
+            parts.append(roc_auc_score(data.y[own], data.rows[own] @ beta, sample_weight=data.weights[own]))
+    if metric != "auc-labels":
+        own = rows & ~single & ~data.tie & (data.weights > 0)
+        if own.any():  # with its mirror image, so that it does not matter which item is called the first
+            y, scores, weights = data.y[own], data.rows[own] @ beta, data.weights[own]
+            both = np.concatenate([y, -y]), np.concatenate([scores, -scores])
+            parts.append(roc_auc_score(*both, sample_weight=np.concatenate([weights, weights])))
+    return float(np.mean(parts)) if parts else np.nan
+
+
+def _average(mean: Floats, deviation: Floats) -> Floats:
+    """E[1 / (1 + exp(-s))] for s ~ N(mean, deviation^2), to about 1e-12.
+
+    For a narrow s by Gauss-Hermite. For a wide one the logistic is a step of width one: this is E[Phi((mean - l) /
+    deviation)] over a logistic l, by the trapezoid rule, whose error falls exponentially for such functions.
+    """
+    nodes, shares = roots_hermitenorm(40)
+    narrow = expit(mean[:, None] + deviation[:, None] * nodes) @ (shares / shares.sum())
+    l = np.arange(-40, 40.25, 0.25)  # noqa: E741
+    density = expit(l) * expit(-l)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wide = ndtr((mean[:, None] - l) / deviation[:, None]) @ (density / density.sum())
+    return np.asarray(np.where(deviation < 0.4, narrow, wide))
+
+
+def _check_ridge(ridge: Any, name: str) -> None:
+    if isinstance(ridge, bool) or not isinstance(ridge, int | float | np.number) or not 0 < ridge < np.inf:
+        raise ValueError(f"{name} must be a positive number, got {ridge!r}")
+
+
+def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if len(labels) == 0:
+        return np.array([-1, 1])
+    check_classification_targets(labels)
+    if type_of_target(labels) != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(labels)}."
+        )
+    found = np.unique(labels)
+    if len(found) == 1:
+        for known in ([-1, 1], [0, 1]):
+            if found.dtype.kind in "biuf" and found[0] in known:
+                return np.array(known).astype(found.dtype) if found.dtype.kind != "b" else np.array([False, True])
+        raise ValueError(
+            f"y holds the single class {found[0]!r}, which could be the better or the worse; use the labels -1 and +1"
+        )
+    return found
+
+
+def _as_comparisons(pairs: npt.ArrayLike, n: int, name: str) -> Ints:
+    """An (m, 2) array of different rows, in the order given: the first is who `outcomes` speak of."""
+    array = as_items(pairs, name)
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} must have two columns, one pair a row; got shape {array.shape}")
+    check_items(array, n, name)
+    same = array[:, 0] == array[:, 1]
+    if np.any(same):
+        raise ValueError(
+            f"{name}: row {int(np.argmax(same))} pairs item {array[np.argmax(same), 0]} with itself; remove it"
+        )
+    return array
+
+
+def _as_outcomes(outcomes: npt.ArrayLike, count: int) -> Floats:
+    try:
+        wins = np.asarray(outcomes, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("outcomes must be +1 (first preferred), -1 (second) or 0 (tie)") from None
+    if wins.shape != (count,):
+        raise ValueError(f"outcomes has shape {wins.shape} for {count} comparisons; give one for each")
+    wrong = ~np.isin(wins, (-1.0, 0.0, 1.0))
+    if wrong.any():
+        raise ValueError(
+            f"outcomes must be +1 (first preferred), -1 (second) or 0 (tie); number {int(np.argmax(wrong))} is"
+            f" {wins[wrong][0]:g}"
+        )
+    return wins
