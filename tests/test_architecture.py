@@ -11,7 +11,17 @@ SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "design", "model", "selection"},
     "cli": {"selection", "tables", "storage"},
-    "selection": {"greedy", "engine", "certificate", "objectives", "features", "design", "candidates", "storage"},
+    "selection": {
+        "greedy",
+        "engine",
+        "model",
+        "certificate",
+        "objectives",
+        "features",
+        "design",
+        "candidates",
+        "storage",
+    },
     "certificate": {"scan", "design", "candidates"},
     "objectives": {"design", "candidates", "kernels"},
     "engine": {"scan", "design", "candidates", "kernels"},

@@ -95,7 +95,8 @@ def _slope(g: float, delta: Floats) -> float:
 
 
 def _differences(design: Design, pairs: Ints) -> Floats:
-    return design.rows(pairs[:, 0]) - design.rows(pairs[:, 1])
+    i, j = pairs.T
+    return (design.rows(i) - design.rows(j)) * np.sqrt(design.weight(i, j))[:, None]
 
 
 def _merged(pairs: Ints, weights: Floats, best: Ints, g: float, n: int) -> tuple[Ints, Floats]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 Floats = npt.NDArray[np.float64]
 Steps = Generator[tuple[int, int, float]]  # what every algorithm yields: a pair i < j and log(1 + d_ij) at its step
@@ -22,7 +23,8 @@ class Design:
 
     What is kept is a root W of the inverse, A^-1 = W W', so that d_ij = |W'(x_i - x_j)|^2: a sum of squares,
     in which nothing cancels. Forming A or A^-1 would square the condition number, and with a small ridge lose
-    every digit. `logdet` is log det A; `uncertainty` estimates how far rounding may have moved a gain.
+    every digit. With the `scores` of a model each term of A has the weight p (1 - p) of its answer, and so has d_ij.
+    `logdet` is log det A; `uncertainty` estimates how far rounding may have moved a gain.
     """
 
     def __init__(
@@ -31,14 +33,18 @@ class Design:
         ridge: float,
         labeled: npt.NDArray[np.int64] = _NONE,
         comparisons: npt.NDArray[np.int64] = _NONE,
+        scores: Floats | None = None,
     ) -> None:
         d = X.shape[1]
+        self.scores = scores
         rows = np.zeros((0, d))
         for at in range(0, len(labeled), _CHUNK):
-            rows = _fold(rows, X[labeled[at : at + _CHUNK]].astype(np.float64))
+            own = labeled[at : at + _CHUNK]
+            weight = 1.0 if scores is None else logistic_weight(scores[own])[:, None]
+            rows = _fold(rows, X[own].astype(np.float64) * np.sqrt(weight))
         for at in range(0, len(comparisons), _CHUNK):
             i, j = comparisons[at : at + _CHUNK].T
-            rows = _fold(rows, np.subtract(X[i], X[j], dtype=np.float64))
+            rows = _fold(rows, np.subtract(X[i], X[j], dtype=np.float64) * np.sqrt(self.weight(i, j))[:, None])
         # rows'rows = V s^2 V', so A = V (s^2 + ridge) V'. hypot and the SVD survive scales that squares do not.
         _, singular, Vt = np.linalg.svd(rows, full_matrices=True)
         spectrum = np.full(d, np.sqrt(ridge))
@@ -57,6 +63,12 @@ class Design:
         noise = np.finfo(np.float64).eps * float(singular.max(initial=0.0))
         self.uncertainty = float(np.max((2 * singular / whole + noise / whole) * (noise / whole), initial=0.0))
 
+    def weight(self, i: Any, j: Any) -> Floats:
+        """w_ij of pairs: p (1 - p) under the scores, or 1."""
+        if self.scores is None:
+            return np.ones(np.shape(i))
+        return logistic_weight(self.scores[i] - self.scores[j])
+
     def add(self, i: int, j: int) -> tuple[float, Floats]:
         """Include pair (i, j); the gain log(1 + d_ij), and v = A^-1 x / sqrt(1 + d_ij) of Alg. 4.
 
@@ -66,6 +78,8 @@ class Design:
         falls by 1e24 keeps its digits.
         """
         x_i, x_j = self.rows([i, j])
+        if self.scores is not None:
+            x_i, x_j = np.sqrt(self.weight(i, j)) * np.array([x_i, x_j])
         u = (x_i - x_j) @ self.root
         s = float(u @ u)
         v = (self.root @ u) / np.sqrt(1 + s)
@@ -117,6 +131,11 @@ class Design:
     def whiten(self, factor: Floats, out: Floats | None = None) -> Floats:
         """Z = X F: with A^-1 = F F', d_ij = |z_i - z_j|^2 (Eq. 12)."""
         return np.matmul(self.X, factor, out=out)
+
+
+def logistic_weight(score: Any) -> Floats:
+    """p (1 - p), p = 1 / (1 + exp(-score)): the variance of an answer, at most 1/4."""
+    return np.asarray(expit(score) * expit(-score))
 
 
 def _fold(rows: Floats, more: Floats) -> Floats:

@@ -67,6 +67,7 @@ class _Search:
     items: Any
     i: Any
     j: Any
+    weight: Floats  # w_ij, or empty where all are 1
     bound: Floats
     since: Any
     floor: float  # what was left out is at most this
@@ -77,6 +78,7 @@ class _Search:
     value: Floats
     first: Any
     second: Any
+    front_weight: Floats
     front_items: Any
     X_front: Floats
     listed: Any  # places of those whose gains were computed last, as the kernels leave them
@@ -124,6 +126,7 @@ class _Search:
                 self.value,
                 self.first,
                 self.second,
+                self.front_weight,
                 self.X_front,
                 self.design.root,
                 self.V[self.m :],
@@ -180,11 +183,19 @@ class _Search:
             places = self.items[self.i[chosen]], self.items[self.j[chosen]]
             self.front_items, (self.first, self.second) = renumber(self.n, *places)
             self.X_front = self.design.rows(self.front_items)
+            self.front_weight = self.weight[chosen] if len(self.weight) else self.weight
             if whole and self.m > 0:  # nothing to scan for, but subtraction has taken digits
                 self.value = self._gains(self.first, self.second)
             self.listed = np.empty(len(chosen), dtype=np.int64)
             self.pool_best, _ = kernels.refine(
-                self.value, self.first, self.second, self.X_front, self.design.root, NEAR, self.listed
+                self.value,
+                self.first,
+                self.second,
+                self.front_weight,
+                self.X_front,
+                self.design.root,
+                NEAR,
+                self.listed,
             )
             self.bound[chosen], self.since[chosen] = self.value, self.m
             if self.m == 0:
@@ -207,7 +218,7 @@ class _Search:
         for factor in self.design.whitener():
             Z = Z @ factor
         kernels.pair_distances(Z, first, second, gains)
-        return gains
+        return gains * self.front_weight if len(self.front_weight) else gains
 
     def _learn_rho(self) -> None:
         """rho_li = v_l'x_i for the pool's items and the picks since the last front."""
@@ -252,7 +263,8 @@ class _Search:
     def _catch_up(self, threshold: float) -> None:
         def work(low: int) -> None:
             high = min(low + _BLOCK, len(self.bound))
-            kernels.subtract_steps(self.bound, self.since, self.i, self.j, self.rho, self.m, low, high, threshold)
+            pool = self.bound, self.since, self.i, self.j, self.weight
+            kernels.subtract_steps(*pool, self.rho, self.m, low, high, threshold)
 
         self.team.share(work, range(0, len(self.bound), _BLOCK))
 
@@ -292,6 +304,7 @@ class _Search:
     def _fill_pool(self, hits: Hits, floor: float) -> None:
         self.i, self.j, self.bound = hits
         self.floor = floor
+        self.weight = np.empty(0) if self.design.scores is None else self.design.weight(self.i, self.j)
         self.value, self.chosen = np.empty(0), np.empty(0, dtype=np.int64)
         self.items, places = renumber(self.n, self.i, self.j)
         if 2 * len(self.items) < self.n:
@@ -319,7 +332,9 @@ class _Search:
         weights = np.diff(ranks, prepend=0)
         below = np.concatenate([[0], np.cumsum(weights)])
         shares = 0.98 ** np.arange(1, 150)
-        reached = np.searchsorted(-lengths, lengths[None, :] - np.sqrt(shares * best)[:, None], side="right")
+        reached = np.searchsorted(
+            -lengths, lengths[None, :] - np.sqrt(scan.least * shares * best)[:, None], side="right"
+        )
         total = len(self.remaining.rows)
         seen = below[reached] @ weights / 2 * (total / (self.n * (self.n - 1) / 2))
         above, above_far = (len(some) - np.searchsorted(some, shares * best) for some in (gains, far))

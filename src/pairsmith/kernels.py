@@ -302,12 +302,13 @@ def narrow(Z, order, columns, used, factor, out, dropped, low, high):
 
 
 @_compiled
-def screen(M, strips, at, tile, shift, floor, unit, products, left, out_i, out_j, out_bound):
+def screen(M, strips, at, tile, shift, growth, floor, unit, products, left, out_i, out_j, out_bound):
     """The pairs of strips (a, a_end, b_end), a <= i < a_end, i < j < b_end, with g_ij < 0; returns how many.
 
     Rows of M are (z, -1, -h): turned into (z, h - shift, 1) on the left, one product a tile gives
     g = z_i'z_j - h_i - h_j + shift, so the test is its sign, 32 of which an integer OR tells at once (d = 370,
     1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
+    With growth > 0, rows are (z, a, b, -1, -h), on the left (z, growth b, growth a, h - shift, 1).
     Stops when the output may not hold another tile; `at` (strip, column or -1) tells where to go on.
     """
     width = M.shape[1]
@@ -319,6 +320,9 @@ def screen(M, strips, at, tile, shift, floor, unit, products, left, out_i, out_j
         for r in range(height):
             for c in range(width - 2):
                 L[r, c] = M[a + r, c]
+            if growth > 0:
+                L[r, width - 4] = growth * M[a + r, width - 3]
+                L[r, width - 3] = growth * M[a + r, width - 4]
             L[r, width - 2] = -M[a + r, width - 1] - shift
             L[r, width - 1] = np.float32(1)
         b = max(a, at[1])
@@ -369,16 +373,30 @@ def pair_distances(Z, i, j, out):
 
 
 @_compiled
-def subtract_steps(bound, since, i, j, rho, m, low, high, threshold):
-    """Bring bounds that reach the threshold up to step m: minus the sum of (rho_i - rho_j)^2 over what they miss."""
+def subtract_steps(bound, since, i, j, weight, rho, m, low, high, threshold):
+    """Bring bounds that reach the threshold up to step m: minus w_e times the sum of (rho_i - rho_j)^2 they miss.
+
+    `weight` is empty where all weights are 1.
+    """
     for e in range(low, high):
         if bound[e] >= threshold and since[e] < m:
-            bound[e] -= _sum_of_squares(rho, since[e], m, i[e], j[e])
+            lost = _sum_of_squares(rho, since[e], m, i[e], j[e])
+            bound[e] -= weight[e] * lost if len(weight) > 0 else lost
             since[e] = m
 
 
 @_compiled
-def refine(value, first, second, X, root, near, listed):
+def weigh(gains, scores, partner, first, count, start, low, high):
+    """d_ij <- p (1 - p) d_ij for the pairs of the rows low to high - 1, p = 1 / (1 + exp(s_j - s_i))."""
+    base = start[low]
+    for i in range(low, high):
+        for t in range(count[i]):
+            small = np.exp(-abs(scores[i] - scores[partner[first[i] + t]]))
+            gains[start[i] - base + t] *= small / (1 + small) ** 2
+
+
+@_compiled
+def refine(value, first, second, weight, X, root, near, listed):
     """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
 
     Until then values are upper bounds. `listed` are the places of those computed now, ascending; they depend on nothing
@@ -397,7 +415,8 @@ def refine(value, first, second, X, root, near, listed):
                     top, best = value[e], e
     if top == -np.inf:
         return top, 0
-    top = value[best] = _project(X, root, first[best], second[best], u)
+    weighted = len(weight) > 0
+    top = value[best] = _project(X, root, first[best], second[best], u) * (weight[best] if weighted else 1.0)
     count = 0
     for low in range(0, size, 32):
         high = min(low + 32, size)
@@ -409,7 +428,7 @@ def refine(value, first, second, X, root, near, listed):
             for e in range(low, high):
                 if value[e] >= top - near * abs(top):
                     if e != best:
-                        value[e] = _project(X, root, first[e], second[e], u)
+                        value[e] = _project(X, root, first[e], second[e], u) * (weight[e] if weighted else 1.0)
                     listed[count] = e
                     count += 1
                     top = max(top, value[e])
@@ -417,21 +436,21 @@ def refine(value, first, second, X, root, near, listed):
 
 
 @_compiled
-def picks(value, first, second, X, root, V, count, limit, margin, near, equal, listed, place, gain, blur):
+def picks(value, first, second, weight, X, root, V, count, limit, margin, near, equal, listed, place, gain, blur):
     """Take up to `count` times the best pair of the front into the design; returns how many times it could.
 
     Fills in their place, d_e and uncertainty, and V with their v. Ends when the best no longer reaches the limit.
     """
     for m in range(count):
-        top, close = refine(value, first, second, X, root, near, listed)
+        top, close = refine(value, first, second, weight, X, root, near, listed)
         if top == -np.inf or top - margin * abs(top) < limit:
             return m
-        place[m], gain[m], blur[m] = _include(value, first, second, X, root, V[m], equal, listed[:close])
+        place[m], gain[m], blur[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
     return count
 
 
 @_compiled
-def _include(value, first, second, X, root, v, equal, listed):
+def _include(value, first, second, weight, X, root, v, equal, listed):
     """The best pair, of gains within `equal` the first in the front, joins the design: its place, d_e, uncertainty."""
     place, s = -1, -1.0
     for e in listed:
@@ -440,6 +459,8 @@ def _include(value, first, second, X, root, v, equal, listed):
     d = X.shape[1]
     u = np.empty(d)
     _project(X, root, first[place], second[place], u)
+    if len(weight) > 0:
+        u *= np.sqrt(weight[place])
     # Design.add, on the same root.
     q = np.sqrt(1 + s)
     for a in range(d):
@@ -467,8 +488,12 @@ def _include(value, first, second, X, root, v, equal, listed):
             total += abs(X[item, a] * v[a])
         blur = max(blur, 2 * 2.0**-52 * total / q)
     rho = np.dot(X, v)
-    for e in range(len(value)):
-        value[e] -= (rho[first[e]] - rho[second[e]]) ** 2
+    if len(weight) > 0:
+        for e in range(len(value)):
+            value[e] -= weight[e] * (rho[first[e]] - rho[second[e]]) ** 2
+    else:
+        for e in range(len(value)):
+            value[e] -= (rho[first[e]] - rho[second[e]]) ** 2
     value[place] = -np.inf
     return place, s, blur
 

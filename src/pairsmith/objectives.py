@@ -18,7 +18,7 @@ from scipy.special import expit, xlogy
 
 from pairsmith import kernels
 from pairsmith.candidates import Ints, Remaining, Rows
-from pairsmith.design import Design, Floats, Steps
+from pairsmith.design import Design, Floats, Steps, logistic_weight
 
 _BLOCK = 1 << 17  # pairs that one thread treats at a time
 
@@ -192,7 +192,7 @@ def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints,
                 return
             before, trace = f, float(np.sum((half.T @ root_p) ** 2))
             f = -size * (trace - largest)
-            weight = float(_weight(scores[i] - scores[j]))
+            weight = float(logistic_weight(scores[i] - scores[j]))
             B = B + weight * np.outer(X[i] - X[j], X[i] - X[j])
             design.add(i, j)
             remaining.take(i, j)
@@ -205,7 +205,7 @@ def _population(rows: Rows, X: Floats, scores: Floats, w: Floats, threads: int) 
     for low, high in rows.blocks(_BLOCK):
         i, j = rows.pairs(np.arange(rows.start[low], rows.start[high])).T
         part = w[rows.start[low] : rows.start[high]]
-        part[:] = _weight(scores[i] - scores[j])
+        part[:] = logistic_weight(scores[i] - scores[j])
         degree += np.bincount(i, part, len(X)) + np.bincount(j, part, len(X))
         W_X[low:high] += csr_array((part, (i - low, j)), shape=(high - low, len(X))) @ X
     total = (X.T * degree) @ X - X.T @ W_X - W_X.T @ X
@@ -223,7 +223,6 @@ def mutual_information(
     covariance_root: Floats,
     rng: np.random.Generator,
     diagnostics: dict[str, Any],
-    memory: int,
 ) -> Steps:
     """Greedily maximise I(beta; Y_S), what the answers tell about beta, by samples of the posterior (Appendix C).
 
@@ -349,10 +348,6 @@ def _samples(X: Floats, coef: Floats, root: Floats, count: int, rng: np.random.G
 def _probabilities(rows: Rows, numbers: Any, scores: Floats) -> Floats:
     i, j = rows.pairs(numbers).T
     return np.asarray(expit(scores[i] - scores[j]))
-
-
-def _weight(gap: Any) -> Any:
-    return expit(gap) * expit(-gap)
 
 
 def _binary_entropy(p: Any) -> Any:

@@ -14,6 +14,10 @@ The sum, in any order, is off by at most 1.01 w u (|z_i||z_j| + |h_i| + |h_j|), 
 |z_i||z_j| more. If d_ij reaches the floor, floor / 2 <= 2 (p_i + p_j), so |h_i| + |h_j| <= 2.01 (p_i + p_j); and
 |z_i||z_j| <= p_i + p_j. The error is then below c (p_i + p_j), which is what h is too large by: g_ij < 0, and
 d_ij <= floor - 2 g_ij. Nothing that reaches the floor is missed, whatever the data.
+
+With the scores s of a model the gain is w_ij d_ij, w = p (1 - p). It reaches the floor where
+d_ij >= floor / w_ij = floor (2 + exp(s_i - s_j) + exp(s_j - s_i)): two more products in the sum, of a = exp(s) and
+b = exp(-s), and floor / 2 in h. They add at most d_ij / 2 <= 2 (p_i + p_j) to the terms, so c = 5.2 (w + 8) u.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ EQUAL = 1e-12  # gains this close, relatively, are taken for equal
 
 _BLOCK = 1 << 18  # numbers that one thread treats at a time
 _TILES = (64, 512), (256, 256), (512, 512)  # low ones prune better, square ones multiply faster: by dimension
+_STEEP = 40.0  # scores are cut off this far from their median: that only makes weights larger
 _TRIED = 4096  # pairs to try out how many columns are enough
 _SECOND_LOOK = 8000  # multiplications that a pair costs when computed one by one
 _FOUND = 1 << 19  # pairs that a thread collects before it hands them over
@@ -79,6 +84,7 @@ class Scan:
         self.design, self.remaining = design, remaining
         self.team, self.diagnostics, self.tell = team, diagnostics, tell
         self.n, self.d = design.n, len(design.root)
+        self.least = 1.0 if design.scores is None else 4.0  # d_ij must be this many times the gain: weights are <= 1/4
         self.columns_used = 1.0  # as a share of d, in the last screened pass
         self.norms = np.empty(self.n)
         # Z of all items, if there is room for that many bytes; else blocks of it are computed again when needed.
@@ -122,24 +128,31 @@ class Scan:
         return Z
 
     def gains(self, i: Any, j: Any) -> Floats:
-        """d_ij in float64."""
+        """d_ij, or w_ij d_ij, in float64."""
         gains = np.empty(len(i))
+        weight = None if self.design.scores is None else self.design.weight(i, j)
         if self.Z is not None:
             Z = self.Z
         else:
             items, (i, j) = renumber(self.n, i, j)
             Z = self.whitened(items)
         kernels.pair_distances(Z, i, j, gains)
-        return gains
+        return gains if weight is None else gains * weight
+
+    def _among(self, items: Any) -> tuple[Any, Any, Floats]:
+        """All pairs (i, j) of these items, and their gains, roughly."""
+        Z, norms = self.whitened(items), self.norms[items]
+        i, j = np.triu_indices(len(items), 1)
+        gains = (norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j]
+        if self.design.scores is not None:
+            gains *= self.design.weight(items[i], items[j])
+        return items[i], items[j], gains
 
     def sample(self) -> Floats:
         """Gains of some candidates, ascending, to guess from how they are distributed."""
         rng, rows = np.random.default_rng(0), self.remaining.rows
         if rows.groups is not None and len(rows.groups) == 2:
-            some = rng.choice(self.n, min(self.n, 300), replace=False)
-            Z = self.whitened(some)
-            norms = self.norms[some]
-            gains = (norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[np.triu_indices(len(some), 1)]
+            gains = self._among(rng.choice(self.n, min(self.n, 300), replace=False))[2]
         else:
             gains = self.gains(*rows.pairs(rng.integers(len(rows), size=20_000)).T)
         return np.sort(gains)
@@ -148,15 +161,11 @@ class Scan:
         """Gains of the candidates among the longest items, ascending: attained, and the last hardly ever exceeded."""
         count = min(self.n, 400)
         free = np.where(self.remaining.full, -1.0, self.norms)
-        items = np.sort(np.argpartition(free, self.n - count)[-count:])
-        i, j = np.triu_indices(count, 1)
-        allowed = ~self.gone(items[i], items[j])
+        i, j, gains = self._among(np.sort(np.argpartition(free, self.n - count)[-count:]))
+        allowed = ~self.gone(i, j)
         if self.partial:
-            allowed &= self.remaining.rows.numbers(np.column_stack([items[i], items[j]])) >= 0
-        Z = self.whitened(items)
-        norms = self.norms[items]
-        gains = np.sort((norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j][allowed])
-        return gains * (1 - 1e-9)  # rounding included
+            allowed &= self.remaining.rows.numbers(np.column_stack([i, j])) >= 0
+        return np.sort(gains[allowed]) * (1 - 1e-9)  # rounding included
 
     @property
     def partial(self) -> bool:
@@ -181,13 +190,14 @@ class Scan:
 
         Returns them, and what every other candidate is at most.
         """
-        order, groups = self._sorted(floor)
+        order, groups = self._sorted(self.least * floor)
         if len(order) < 2:
             return _no_hits(), floor
         columns = np.argsort(-self.energy)
-        full = max(1, int(np.sum(4 * np.cumsum(self.energy[columns][::-1])[::-1] > 1e-4 * floor)))
+        far = self.least * floor  # how far apart a pair must be
+        full = max(1, int(np.sum(4 * np.cumsum(self.energy[columns][::-1])[::-1] > 1e-4 * far)))
         height, width = _TILES[int(np.searchsorted([60, 200], full))]
-        strips = _strips(np.sqrt(self.norms[order]), groups, height, np.sqrt(floor))
+        strips = _strips(np.sqrt(self.norms[order]), groups, height, np.sqrt(far))
         work = np.cumsum((strips[:, 1] - strips[:, 0]) * (strips[:, 2] - strips[:, 0]))
         used = self._enough(order, strips, work, floor, columns[:full])
         self.columns_used = used / self.d
@@ -199,7 +209,7 @@ class Scan:
         batches = [batch for batch in np.split(strips, cuts) if len(batch)]
 
         hits: list[Hits] = []
-        lock, local = threading.Lock(), threading.local()
+        lock, local, weightless = threading.Lock(), threading.local(), self.design.scores is None
         state = {"floor": floor, "count": 0, "done": 0}
 
         def collect(batch: Any) -> None:
@@ -210,14 +220,19 @@ class Scan:
             at = np.array([0, -1])
             while at[0] < len(batch):
                 now = state["floor"]
-                # h holds a quarter of the first floor; on the left it now gets the rest of twice a quarter.
-                shift = np.nextafter(np.float32((now - floor) / 2 / scale**2), np.float32(-np.inf))
+                # h holds its part of the first floor; where that has risen, the left side gets the rest.
+                shift = np.nextafter(
+                    np.float32((now - floor) / (2 / np.sqrt(self.least)) / scale**2), np.float32(-np.inf)
+                )
                 shift = np.maximum(shift, np.float32(0))
+                growth = np.float32(0 if weightless else now / floor if floor > 0 else 1)
                 found = kernels.screen(
-                    M, batch, at, width, shift, now, 2 * scale**2, local.products, local.left, *local.out
+                    M, batch, at, width, shift, growth, now, 2 * scale**2, local.products, local.left, *local.out
                 )
                 if found:
                     i, j, bound = (array[:found] for array in local.out)
+                    if not weightless:
+                        bound = now + self.design.weight(order[i], order[j]) * (bound - now)
                     if used < full:
                         bound = self.gains(order[i], order[j])
                         good = bound >= now * (1 - EQUAL)
@@ -278,20 +293,21 @@ class Scan:
             first, second = (self.Z[np.ix_(at, columns)] for at in (i, j))
             inside = np.cumsum(first**2 + second**2 + 2 * first * second, axis=1)[:, grid]
             bound = 2 * (self.norms[i] + self.norms[j])[:, None] - inside
-            passing = (1 + np.sum(bound >= floor, axis=0)) / tried
+            passing = (1 + np.sum(bound * self.design.weight(i, j)[:, None] >= floor, axis=0)) / tried
             if passing[:-1].min() > 0.05:
                 return len(columns)
         passing[-1] = 0  # with all of them there is no second look
         return int(grid[np.argmin(2.0 * grid + passing * (_SECOND_LOOK + 20 * self.d))]) + 1
 
     def _narrowed(self, order: Any, floor: float, columns: Any, used: int) -> tuple[Any, float]:
-        """Rows (z, -1, -h) in float32 over the columns used, and what z was divided by."""
+        """Rows (z, -1, -h), or (z, a, b, -1, -h), in float32 over the columns used, and what z was divided by."""
         longest = float(np.sqrt(self.norms[order].max()))
         scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
-        size = len(order) * (used + 2)
+        scores, width = self.design.scores, used + (2 if self.design.scores is None else 4)
+        size = len(order) * width
         if size > len(self.narrow):
             self.narrow = np.empty(size, dtype=np.float32)
-        M = self.narrow[:size].reshape(len(order), used + 2)
+        M = self.narrow[:size].reshape(len(order), width)
         dropped = np.empty(len(order))
         step = max(1, _BLOCK // self.d)
 
@@ -304,11 +320,18 @@ class Scan:
                 kernels.narrow(Z, own, columns, used, 1 / scale, M[low:high], dropped[low:high], 0, high - low)
 
         self.team.share(work, range(0, len(order), step))
-        c = 3.2 * (used + 10) * 2.0**-24
-        kept = self.norms[order] / scale**2 - dropped
-        h = (1 + c) * (kept / 2 + dropped) + 2.0**-90 - floor / scale**2 / 4  # 2^-90: for what underflows
-        M[:, used] = -1
-        M[:, used + 1] = -np.nextafter(h.astype(np.float32), np.float32(np.inf))
+        c = (3.2 if scores is None else 5.2) * (width + 8) * 2.0**-24
+        kept, threshold = self.norms[order] / scale**2 - dropped, floor / scale**2
+        h = (1 + c) * (kept / 2 + dropped) + 2.0**-90  # 2^-90: for what underflows
+        if scores is None:
+            h -= threshold / 4
+        else:
+            h -= threshold / 2
+            centred = np.clip(scores[order] - np.median(scores), -_STEEP, _STEEP)
+            M[:, used] = np.sqrt(threshold / 2) * np.exp(centred) * (1 - 1e-6)
+            M[:, used + 1] = np.sqrt(threshold / 2) * np.exp(-centred) * (1 - 1e-6)
+        M[:, -2] = -1
+        M[:, -1] = -np.nextafter(h.astype(np.float32), np.float32(np.inf))
         return M, scale
 
     # In float64, row by row.
@@ -329,6 +352,8 @@ class Scan:
             gains, out = np.empty((2, size + 1))
             i, j = np.empty((2, size + 1), dtype=np.int32)
             kernels.distances(Z, *arrays, low, high, gains)
+            if self.design.scores is not None:
+                kernels.weigh(gains, self.design.scores, *arrays, low, high)
             floor, (last_i, last_j) = state["floor"], state["last"]
             found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
             i, j, out = i[:found], j[:found], out[:found]
@@ -384,7 +409,8 @@ def _largest(hits: Hits, capacity: int, floor: float) -> tuple[Hits, float, tupl
     equal = np.flatnonzero((gains >= cut * (1 - EQUAL)) & (gains <= cut * (1 + EQUAL)))
     equal = equal[np.lexsort((j[equal], i[equal]))][: capacity - len(above)]
     kept = np.concatenate([above, equal])
-    return (i[kept], j[kept], gains[kept]), cut * (1 - EQUAL), (int(i[equal[-1]]), int(j[equal[-1]]))
+    # What is not among the hits is only known to be at most the floor they came with.
+    return (i[kept], j[kept], gains[kept]), max(floor, cut * (1 - EQUAL)), (int(i[equal[-1]]), int(j[equal[-1]]))
 
 
 def renumber(n: int, i: Any, j: Any) -> tuple[Any, tuple[Any, Any]]:

@@ -29,14 +29,27 @@ from pairsmith.candidates import (
 from pairsmith.certificate import upper_bound
 from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
-from pairsmith.features import as_features, as_ridge
+from pairsmith.features import as_features, as_ridge, blocks
 from pairsmith.greedy import ALGORITHMS
 from pairsmith.storage import Checkpoint, fingerprint, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OBJECTIVES = ("d-optimal", "random")
+    from pairsmith.model import BradleyTerry
+
+# Each with the bytes it needs for every candidate; those with a model weigh answers by it.
+OBJECTIVES = {
+    "d-optimal": 0,
+    "local-d-optimal": 0,
+    "a-optimal": 16,
+    "entropy": 0,
+    "fisher": 8,
+    "mutual-information": 40,
+    "random": 0,
+}
+WITH_MODEL = ("local-d-optimal", "entropy", "fisher", "mutual-information")
+RESUMABLE = ("d-optimal", "local-d-optimal", "a-optimal")
 
 
 @dataclass(frozen=True)
@@ -44,7 +57,7 @@ class Selection:
     """The pairs that were picked, in order, and what each was worth."""
 
     pairs: Ints  # (k, 2) row numbers, i < j
-    gains: Floats  # (k,) log(1 + d_e) of each pick at its step
+    gains: Floats  # (k,) what each pick added to the objective at its step: log(1 + d_e) for D-optimality
     logdet: Floats  # (k,) log det A after each pick
     seconds: Floats  # (k,) from the call to each pick
     objective: str
@@ -83,12 +96,15 @@ def select(
     k: int,
     *,
     labeled: npt.ArrayLike | None = None,
+    labels: npt.ArrayLike | None = None,
     comparisons: npt.ArrayLike | None = None,
+    outcomes: npt.ArrayLike | None = None,
     candidates: Candidates | npt.ArrayLike | None = None,
     max_per_item: int | None = None,
     ridge: float | str = "auto",
     objective: str = "d-optimal",
     algorithm: str = "auto",
+    model: BradleyTerry | None = None,
     certify: bool | int = False,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -110,21 +126,31 @@ def select(
         How many pairs.
     labeled : array-like of int
         Rows of X that have an absolute label already (the paper's A).
+    labels : array-like
+        Those labels, of two values; only criteria that use a model look at them.
     comparisons : array-like of shape (m, 2)
         Pairs of rows already compared: they condition the design and are not picked again.
+    outcomes : array-like of shape (m,)
+        +1 where the first was preferred, -1 where the second, 0 for a tie; only criteria that use a model look at them.
     candidates : None, AllPairs, WithinGroups, PairList or array-like of shape (M, 2)
         Which pairs may be asked. None means all.
     max_per_item : int
         Exposure cap: no item in more than this many of the pairs picked now. Earlier comparisons do not count.
     ridge : float or "auto"
         The objective's lambda. "auto" is the paper's choice, 1e-5 times the mean norm of the feature vectors.
-    objective : "d-optimal" or "random"
+    objective : str
+        "d-optimal"; "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model; "a-optimal",
+        which lowers the trace of A^-1; the paper's competitors "entropy", "fisher" and "mutual-information", which use
+        a model too; or "random".
     algorithm : str
         "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
         "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
+    model : fitted BradleyTerry
+        For the criteria that use one. Without it one is fitted to labels and outcomes, with a ridge under which scores
+        have a standard deviation of 2 beforehand.
     certify : bool or int
-        Prove how close to the best possible k pairs these are: `bound` and `optimality` of the result. It takes another
-        scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound.
+        Prove how close log det comes to the best possible k pairs: `bound` and `optimality` of the result. It takes
+        another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound.
     random_state : None, int or numpy.random.Generator
         Seeds the random objective.
     n_jobs : int
@@ -147,14 +173,16 @@ def select(
     features, ids = as_features(X)
     n = len(features)
     k = _whole(k, "k")
-    _check_name(objective, "objective", OBJECTIVES)
+    _check_name(objective, "objective", tuple(OBJECTIVES))
     _check_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS))
-    if objective == "random" and algorithm != "auto":
-        raise ValueError(f"algorithm={algorithm!r} is for objective='d-optimal'; leave it out for 'random'")
+    by_engine = objective in ("d-optimal", "local-d-optimal")
+    if algorithm != "auto" and not (objective == "d-optimal" or (by_engine and algorithm == "engine")):
+        raise ValueError(f"algorithm={algorithm!r} is for objective='d-optimal'; leave it out for {objective!r}")
     if pool_size is not None:
         pool_size = _whole(pool_size, "pool_size")
-        if algorithm not in ("auto", "engine"):
-            raise ValueError(f"pool_size is for the engine; leave it out for algorithm={algorithm!r}")
+        if algorithm not in ("auto", "engine") or not by_engine:
+            used = f"algorithm={algorithm!r}" if by_engine else f"objective={objective!r}"
+            raise ValueError(f"pool_size is for the engine; leave it out for {used}")
     threads = _threads(n_jobs)
     rng = _generator(random_state)
 
@@ -170,19 +198,25 @@ def select(
     lam = as_ridge(ridge, features)
 
     if algorithm == "auto":
-        algorithm = "random" if objective == "random" else "engine"
+        algorithm = "engine" if by_engine else objective
     large = len(remaining.rows) > 10_000_000 or features.size * 32 > COMFORTABLE
-    memory = _memory() if large or algorithm in ALGORITHMS else 1 << 31
-    if algorithm in ALGORITHMS:
-        _check_memory(algorithm, len(remaining.rows), n * k, memory)
+    memory = _memory() if large or algorithm != "engine" else 1 << 31
+    _check_memory(algorithm, len(remaining.rows), n * k, memory)
+    if checkpoint is not None and objective not in RESUMABLE:
+        raise ValueError(f"checkpoint is for {', '.join(RESUMABLE)}; leave it out for objective={objective!r}")
+    scores = None
+    if objective in WITH_MODEL:
+        model = _model(features, objective, known, labels, comparisons, outcomes, model)
+        scores = np.concatenate([block @ model.coef_ for _, block in blocks(features)])
+    weighing = scores if objective == "local-d-optimal" else None
     saved = None
     if checkpoint is not None:
-        if objective == "random":
-            raise ValueError("checkpoint is for the greedy algorithms; random pairs take no time: leave it out")
-        saved = Checkpoint(checkpoint, _problem(features, lam, known, compared, remaining, max_per_item))
+        problem = _problem(features, lam, known, compared, remaining, max_per_item, objective, weighing)
+        saved = Checkpoint(checkpoint, problem)
 
-    design = Design(features, lam, known, compared)
+    design = Design(features, lam, known, compared, weighing)
     everything = Remaining(remaining.rows, remaining.taken, np.full(n, np.iinfo(np.int64).max))
+    start = design.logdet
     diagnostics: dict[str, Any] = {}
     pairs, gains, logdet, seconds = [], [], [], []
 
@@ -209,12 +243,24 @@ def select(
             if saved:
                 saved.flush()
 
+        bar.tell("picking")
         if objective == "random":
             steps = objectives.random(design, remaining, rng)
+        elif objective == "a-optimal":
+            steps = objectives.a_optimal(design, remaining, threads)
+        elif objective == "entropy":
+            assert scores is not None
+            steps = objectives.entropy(design, remaining, left, scores)
+        elif objective == "fisher":
+            assert scores is not None
+            steps = objectives.fisher(design, remaining, scores, compared, lam, threads)
+        elif objective == "mutual-information":
+            assert model is not None
+            posterior = design.X, model.coef_, model.covariance_root_
+            steps = objectives.mutual_information(design, remaining, left, *posterior, rng, diagnostics)
         elif algorithm == "engine":
             steps = engine(design, remaining, left, threads, diagnostics, pool_size, memory // 2, tell)
         else:
-            bar.tell("picking")
             steps = ALGORITHMS[algorithm].run(design, remaining, left, threads, diagnostics)
         try:
             with closing(steps):
@@ -228,8 +274,8 @@ def select(
                 saved.flush()
         bound = optimality = None
         if refinements is not None and pairs:
-            greedy = objective == "d-optimal" and max_per_item is None
-            picked, worth = np.array(pairs), np.array(gains)
+            greedy = by_engine and max_per_item is None
+            picked, worth = np.array(pairs), np.diff(logdet, prepend=start)
             bound = upper_bound(design, everything, picked, worth, greedy, refinements, threads, memory // 2, tell)
             optimality = float(worth.sum()) / bound
     if design.uncertainty > 1e-6:
@@ -336,8 +382,59 @@ def _refinements(certify: bool | int) -> int | None:
     return number
 
 
+def _model(
+    features: npt.NDArray[Any],
+    objective: str,
+    known: Ints,
+    labels: npt.ArrayLike | None,
+    comparisons: npt.ArrayLike | None,
+    outcomes: npt.ArrayLike | None,
+    model: BradleyTerry | None,
+) -> BradleyTerry:
+    """The model given, or one fitted to what is known."""
+    from pairsmith.model import BradleyTerry
+
+    d = features.shape[1]
+    if model is not None:
+        if not isinstance(model, BradleyTerry) or not hasattr(model, "coef_"):
+            raise ValueError("model must be a fitted BradleyTerry; call its fit first")
+        if len(model.coef_) != d:
+            raise ValueError(f"model was fitted to {len(model.coef_)} features, but X has {d}")
+        return model
+    if labels is None and outcomes is None:
+        raise ValueError(
+            f"objective={objective!r} needs a model: give labels (of labeled), outcomes (of comparisons) or model"
+        )
+    # Only the rows it is fitted to are copied.
+    pairs = as_items([] if comparisons is None or outcomes is None else comparisons, "comparisons").reshape(-1, 2)
+    for name, given, of, count in (
+        ("labels", labels, "labeled", len(known)),
+        ("outcomes", outcomes, "comparisons", len(pairs)),
+    ):
+        if given is not None and np.shape(given) != (count,):
+            raise ValueError(f"{name} has shape {np.shape(given)}, but {of} has {count} entries; give one for each")
+    items = np.unique(np.concatenate([known if labels is not None else known[:0], pairs.ravel()]))
+    X = features[items].astype(np.float64)
+    some = features[:: -(-len(features) // 5000)].astype(np.float64)
+    spread = float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
+    return BradleyTerry(ridge=spread / 8 if spread > 0 else 1.0).fit(
+        X,
+        labels,
+        labeled=None if labels is None else np.searchsorted(items, known),
+        comparisons=None if outcomes is None else np.searchsorted(items, pairs),
+        outcomes=outcomes,
+    )
+
+
 def _problem(
-    features: npt.NDArray[Any], ridge: float, known: Ints, compared: Ints, remaining: Remaining, cap: int | None
+    features: npt.NDArray[Any],
+    ridge: float,
+    known: Ints,
+    compared: Ints,
+    remaining: Remaining,
+    cap: int | None,
+    objective: str,
+    scores: Floats | None,
 ) -> dict[str, Any]:
     """What decides the greedy sequence, for the checkpoint to compare."""
     rows = remaining.rows
@@ -345,20 +442,28 @@ def _problem(
         "items": len(features),
         "ridge": ridge,
         "max_per_item": cap,
+        "objective": objective,
         "features": fingerprint(features),
         "candidates": fingerprint(rows.partner, rows.first, rows.count),
         "labeled items": fingerprint(np.unique(known, return_counts=True)[0], np.unique(known, return_counts=True)[1]),
         "comparisons": fingerprint(compared[np.lexsort(compared.T)]),
+        **({} if scores is None else {"model": fingerprint(scores)}),
     }
 
 
 def _check_memory(algorithm: str, n_pairs: int, n_times_k: int, there: int) -> None:
-    chosen = ALGORITHMS[algorithm]
-    needed = chosen.bytes_per_pair * n_pairs + chosen.bytes_per_item_and_step * n_times_k
+    """Refuse before any work what would not fit; `algorithm` may be one of the other objectives."""
+    if algorithm in ALGORITHMS:
+        chosen = ALGORITHMS[algorithm]
+        needed = chosen.bytes_per_pair * n_pairs + chosen.bytes_per_item_and_step * n_times_k
+    else:
+        needed = OBJECTIVES.get(algorithm, 0) * n_pairs
     if needed > there:
+        kind = "algorithm" if algorithm in ALGORITHMS else "objective"
+        instead = "algorithm='engine'" if algorithm in ALGORITHMS else "objective='local-d-optimal'"
         raise ValueError(
-            f"algorithm={algorithm!r} needs {needed / 1e9:.0f} GB for {n_pairs:,} pairs, and {there / 1e9:.0f} GB are"
-            " available; use algorithm='engine', which keeps only what matters"
+            f"{kind}={algorithm!r} needs {needed / 1e9:.0f} GB for {n_pairs:,} pairs, and {there / 1e9:.0f} GB are"
+            f" available; use {instead}, which keeps only what matters"
         )
 
 
