@@ -10,7 +10,7 @@ import pairsmith
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "design", "model", "selection"},
-    "cli": {"selection", "tables", "storage"},
+    "cli": {"selection", "model", "tables", "storage"},
     "selection": {
         "greedy",
         "engine",

@@ -175,7 +175,7 @@ def test_help_and_version(run):
         ("select items.csv -k 3 --ridge lots", "--ridge must be a positive number or auto, got 'lots'"),
         ("select items.csv -k 3 --ridge nan", "ridge must be a positive number"),
         ("select items.csv -k 3 --algorithm best", "choose one of auto, engine, naive"),
-        ("select items.csv -k 3 --objective best", "choose one of d-optimal, random"),
+        ("select items.csv -k 3 --objective best", "choose one of d-optimal, local-d-optimal"),
         ("select items.csv -k 3 --nonsense", "--nonsense"),
         ("select items.csv -k 3 --seed -1", "--seed must be"),
         ("select grouped.csv -k 3", "in column 'prompt', where a finite number is needed"),
@@ -289,3 +289,94 @@ def test_certify_and_checkpoint(run):
     assert refused(run("select items.csv -k 6 --refinements 3"), "--certify")
     assert refused(run("select items.csv -k 6 --checkpoint items.csv"), "--checkpoint items.csv is another file")
     assert refused(run("select items.csv -k 6 --checkpoint no/run.json"), "no place for a file")
+
+
+@pytest.fixture
+def answered(run):
+    """Answers to 40 pairs of the items, made by a known score."""
+    items = pd.read_csv("items.csv", dtype={"id": str})
+    score = items[["f_1", "f_2", "f_3"]].to_numpy() @ [2.0, -1.0, 0.5]
+    rng = np.random.default_rng(0)
+    pairs = np.array([rng.choice(12, 2, replace=False) for _ in range(40)])
+    first, second = (items.id.to_numpy()[pairs[:, side]] for side in (0, 1))
+    outcome = np.sign(score[pairs[:, 0]] - score[pairs[:, 1]]).astype(int)
+    table = pd.DataFrame({"first": first, "second": second, "outcome": outcome})
+    table.to_csv("outcomes.csv", index=False)
+    table.assign(outcome=["first" if win > 0 else "second" for win in outcome]).to_csv("words.csv", index=False)
+    winner, loser = np.where(outcome > 0, first, second), np.where(outcome > 0, second, first)
+    pd.DataFrame({"first": first, "second": second, "winner": winner}).to_csv("named.csv", index=False)
+    pd.DataFrame({"winner": winner, "loser": loser, "count": 1}).to_csv("won.csv", index=False)
+    return items.id.to_numpy()[np.argsort(-score)]
+
+
+def test_fit_and_rank(run, answered):
+    code, out, err = run("fit items.csv outcomes.csv -o model.json --ridge 0.1 --labels labels.csv")
+    assert (code, err) == (0, "")
+    assert "Fitted to 40 answers and 2 labels (ridge 0.1)" in out
+    code, out, err = run("rank items.csv model.json -o ranking.csv --plot ranking.png")
+    assert (code, err) == (0, "")
+    assert Path("ranking.png").stat().st_size > 5000
+    ranking = pd.read_csv("ranking.csv", dtype={"id": str})
+    assert list(ranking.columns) == ["rank", "id", "score", "error", "low", "high", "above_next"]
+    assert np.corrcoef([list(answered).index(name) for name in ranking.id], range(12))[0, 1] > 0.95
+    code, out, _ = run("rank items.csv model.json")
+    assert code == 0
+    assert out.splitlines()[0] == "rank,id,score,error,low,high,above_next"
+
+
+def test_answers_in_every_form_say_the_same(run, answered):
+    models = []
+    for name in ("outcomes", "words", "named", "won"):
+        assert run(f"fit items.csv {name}.csv -o {name}.json --ridge 0.1")[0] == 0
+        models.append(json.loads(Path(f"{name}.json").read_text())["coef"])
+    np.testing.assert_allclose(models, [models[0]] * 4, rtol=1e-6)
+    code, out, _ = run("fit items.csv outcomes.csv words.csv -o both.json")
+    assert code == 0
+    assert "Fitted to 80 answers" in out
+    assert "AUC" in out
+    half = pd.read_csv("outcomes.csv", dtype=str)
+    half.loc[20:, "outcome"] = None
+    half.to_csv("half.csv", index=False)
+    assert "Fitted to 20 answers" in run("fit items.csv half.csv -o half.json --ridge 1")[1]
+
+
+def test_select_with_a_model(run, answered):
+    run("fit items.csv outcomes.csv -o model.json --ridge 0.1")
+    for objective in ("local-d-optimal", "entropy", "fisher", "mutual-information"):
+        code, out, err = run(f"select items.csv -k 5 --objective {objective} --model model.json --seed 0")
+        assert (code, err) == (0, "")
+        assert len(out.splitlines()) == 6
+        known = "--compared outcomes.csv --labeled labels.csv"
+        assert run(f"select items.csv -k 5 --objective {objective} {known}")[0] == 0
+        assert refused(run(f"select items.csv -k 5 --objective {objective}"), "needs a model")
+
+
+def test_what_fit_and_rank_refuse(run, answered):
+    run("fit items.csv outcomes.csv -o model.json --ridge 0.1")
+    Path("odd.csv").write_text("first,second,outcome\n000,001,better\n")
+    Path("stranger.csv").write_text("first,second,outcome\n000,999,1\n")
+    Path("neither.csv").write_text("first,second,winner\n000,001,005\n")
+    Path("counts.csv").write_text("winner,loser,count\n000,001,-3\n")
+    Path("three.csv").write_text("id,label\n000,1\n001,2\n002,3\n")
+    Path("other.csv").write_text("id,g\n000,1\n001,2\n")
+    for line, told in (
+        ("fit items.csv odd.csv -o m.json", "outcome 'better'"),
+        ("fit items.csv stranger.csv -o m.json", "'999'"),
+        ("fit items.csv neither.csv -o m.json", "neither of the two"),
+        ("fit items.csv counts.csv -o m.json", "no proper count"),
+        ("fit items.csv labels.csv -o m.json", "winner and loser"),
+        ("fit items.csv outcomes.csv -o m.pkl", "use .json"),
+        ("fit items.csv outcomes.csv -o no/m.json", "no folder"),
+        ("fit items.csv outcomes.csv -o m.json --ridge -1", "ridge must be a positive number"),
+        ("fit items.csv outcomes.csv -o m.json --ridge much", "--ridge must be"),
+        ("fit items.csv outcomes.csv -o m.json --labels three.csv", "3 different labels"),
+        ("rank items.csv items.csv", "is no model of pairsmith"),
+        ("rank items.csv missing.json", "no such file"),
+        ("rank other.csv model.json", "no column"),
+        ("rank items.csv model.json --plot r.txt", "use .png"),
+        ("rank items.csv model.json --level 90", "level must be"),
+        ("select items.csv -k 3 --objective entropy --model items.csv", "is no model of pairsmith"),
+        ("select other.csv -k 1 --objective entropy --model model.json", "no column 'f_1'"),
+    ):
+        assert refused(run(line), told), line
+    assert not Path("m.json").exists()

@@ -173,7 +173,7 @@ def test_local_d_optimal_is_certified_and_resumed(tmp_path):
 
 def test_a_optimal_when_gains_collapse():
     """k past d with a small ridge: n_e falls by 1e14, and subtraction alone would keep no digit."""
-    X, model = problem(0, n=12, d=4)
+    X = problem(0, n=12, d=4)[0]
     selection = ps.select(X, 20, ridge=1e-7, objective="a-optimal")
     chosen = []
     for i, j in selection.pairs.tolist():

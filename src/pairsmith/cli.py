@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from pairsmith.model import BradleyTerry
     from pairsmith.selection import Selection
 
 app = typer.Typer(
@@ -137,7 +140,16 @@ def select(
             metavar="PATTERN",
         ),
     ] = None,
-    objective: Annotated[str, typer.Option(help="d-optimal or random.")] = "d-optimal",
+    objective: Annotated[
+        str,
+        typer.Option(
+            help="d-optimal, local-d-optimal, a-optimal, entropy, fisher, mutual-information or random. Where a model"
+            " is needed, it is --model or fitted to the labels of --labeled and the outcomes of --compared."
+        ),
+    ] = "d-optimal",
+    model: Annotated[
+        Path | None, typer.Option(help="A model that pairsmith fit wrote, for the objectives that use one.")
+    ] = None,
     algorithm: Annotated[
         str,
         typer.Option(
@@ -175,6 +187,7 @@ def select(
 
     import pairsmith
     from pairsmith import tables
+    from pairsmith.selection import WITH_MODEL
 
     if refinements and not certify:
         raise ValueError("--refinements tighten the proof of --certify; give that too")
@@ -188,17 +201,29 @@ def select(
         allowed = pairsmith.WithinGroups(table.groups)
     elif candidates:
         allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
+    known: dict[str, Any] = {}
+    learns = model is None and objective in WITH_MODEL
+    if labeled and learns:
+        known["labeled"], known["labels"] = tables.read_labels(labeled, table)
+    elif labeled:
+        known["labeled"] = tables.read_labeled(labeled, table)
+    if compared and learns:
+        answers = [tables.read_answers(path, table) for path in compared]
+        known["comparisons"] = np.concatenate([pairs for pairs, _, _ in answers])
+        known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in answers])
+    elif compared:
+        known["comparisons"] = np.concatenate([tables.read_pairs(path, table) for path in compared])
     with _resumable(checkpoint):
         selection = pairsmith.select(
             table.features.to_numpy(),
             k,
-            labeled=tables.read_labeled(labeled, table) if labeled else None,
-            comparisons=np.concatenate([tables.read_pairs(path, table) for path in compared]) if compared else None,
+            **known,
             candidates=allowed,
             max_per_item=max_per_item,
             ridge=ridge if ridge == "auto" else _number(ridge, "--ridge"),
             objective=objective,
             algorithm=algorithm,
+            model=_load(model, table.features) if model else None,
             random_state=seed,
             n_jobs=jobs,
             progress=sys.stderr.isatty(),
@@ -209,8 +234,178 @@ def select(
     if output is None:
         selection.to_frame().to_csv(sys.stdout, index=False)
     else:
-        _write(selection, output)
+        _write_frame(selection.to_frame(), output)
         _summarise(selection, output)
+
+
+@app.command()
+def fit(
+    items: Annotated[Path, typer.Argument(help="Items with numeric features, as for select.", metavar="ITEMS")],
+    answers: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Answers: columns first, second and outcome (1 first preferred, -1 second, 0 tie), or winner, loser.",
+            metavar="ANSWERS...",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the model (.json).")],
+    labels: Annotated[
+        Path | None, typer.Option(help="Absolute labels: a column of ids and one of labels, of two values.")
+    ] = None,
+    ridge: Annotated[
+        str, typer.Option(help="Penalty on the coefficients. auto: what orders held-out items best.")
+    ] = "auto",
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
+    ] = None,
+    features: Annotated[
+        list[str] | None, typer.Option(help="Feature columns, by name or pattern; may be repeated.", metavar="PATTERN")
+    ] = None,
+) -> None:
+    """Fit a Bradley-Terry model to answers.
+
+    [bold]pairsmith fit items.csv answers.csv -o model.json[/bold]
+    """
+    _check_place(output, [items, *answers, labels], (".json",))
+    import numpy as np
+    from rich.console import Console
+    from rich.markup import escape
+
+    import pairsmith
+    from pairsmith import tables
+
+    table = tables.read_items(items, id_column, features or ())
+    parts = [tables.read_answers(path, table) for path in answers]
+    known: dict[str, Any] = {
+        "comparisons": np.concatenate([pairs for pairs, _, _ in parts]),
+        "outcomes": np.concatenate([outcomes for _, outcomes, _ in parts]),
+    }
+    weights = np.concatenate([counts for _, _, counts in parts])
+    if labels:
+        known["labeled"], known["y"] = tables.read_labels(labels, table)
+        weights = np.concatenate([np.ones(len(known["y"])), weights])
+    X = table.features.astype(float)
+    model: pairsmith.BradleyTerry
+    if ridge == "auto":
+        model = pairsmith.BradleyTerryCV().fit(X, **known, sample_weight=weights)
+        told = f"ridge {model.ridge_:.3g}, which orders held-out items with an AUC of {model.scores_.max():.3f}"
+    else:
+        model = pairsmith.BradleyTerry(_number(ridge, "--ridge")).fit(X, **known, sample_weight=weights)
+        told = f"ridge {model.ridge:.3g}"
+    model.save(output)
+    right = model.compare(X, known["comparisons"])
+    decided = known["outcomes"] != 0
+    agree = np.mean((right[decided] > 0.5) == (known["outcomes"][decided] > 0)) if decided.any() else np.nan
+    console = Console(highlight=False)
+    console.print(f"Fitted to {len(known['comparisons'])} answers and {len(known.get('y', []))} labels ({told}).")
+    console.print(f"It agrees with {agree:.0%} of the answers it was fitted to.")
+    console.print(f"Wrote {escape(str(output))}")
+
+
+@app.command()
+def rank(
+    items: Annotated[Path, typer.Argument(help="Items with the features the model was fitted to.", metavar="ITEMS")],
+    model: Annotated[Path, typer.Argument(help="A model that pairsmith fit wrote.", metavar="MODEL")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Where to write the ranking (.csv, .jsonl, .parquet); else CSV to standard output."
+        ),
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw scores with their intervals (.png, .svg, .pdf).")] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
+    ] = None,
+) -> None:
+    """Rank items, best first, with how sure that is.
+
+    [bold]pairsmith rank items.csv model.json -o ranking.csv --plot ranking.png[/bold]
+    """
+    if output is not None:
+        _check_writable(output, [items, model])
+    if plot is not None:
+        _check_place(plot, [items, model, output], (".png", ".svg", ".pdf"))
+        if find_spec("matplotlib") is None:
+            raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
+    from pairsmith import tables
+    from pairsmith.model import BradleyTerry
+
+    fitted = BradleyTerry.load(model)
+    wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
+    table = tables.read_items(items, id_column, wanted and [_literal(name) for name in wanted])
+    ranking = fitted.rank(_matching(fitted, table.features), level)
+    frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
+    if output is None:
+        frame.to_csv(sys.stdout, index=False)
+    else:
+        _write_frame(frame, output)
+    if plot is not None:
+        _caterpillar(frame, plot, level)
+    for path in (output, plot):
+        if path is not None:
+            print(f"Wrote {path}", file=sys.stderr if output is None else sys.stdout)
+
+
+def _load(path: Path, features: pd.DataFrame) -> BradleyTerry:
+    from pairsmith.model import BradleyTerry
+
+    model = BradleyTerry.load(path)
+    _matching(model, features)
+    return model
+
+
+def _matching(model: BradleyTerry, features: pd.DataFrame) -> pd.DataFrame:
+    """These features in the model's order, or an error that says what is missing."""
+    if hasattr(model, "feature_names_in_"):
+        wanted = list(model.feature_names_in_)
+        missing = [name for name in wanted if name not in features.columns]
+        if missing:
+            raise ValueError(f"the items have no column {missing[0]!r}, which the model was fitted to")
+        if len(features.columns) != len(wanted) or list(features.columns) != wanted:
+            features = features[wanted]
+    elif features.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"the items have {features.shape[1]} features, but the model was fitted to {model.n_features_in_}"
+        )
+    return features.astype(float)
+
+
+def _literal(name: str) -> str:
+    """A pattern that matches this name only."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    shown = frame if len(frame) <= 60 else frame.iloc[[*range(30), *range(len(frame) - 30, len(frame))]]
+    figure, axis = plt.subplots(figsize=(7, 1.2 + 0.2 * len(shown)), layout="constrained")
+    places = list(range(len(shown), 0, -1))
+    axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
+    axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
+    axis.set_yticks(places, [str(name) for name in shown["id"]], fontsize=8)
+    if len(shown) < len(frame):
+        axis.axhline(30.5, color="0.6", ls=":", lw=1)
+        axis.annotate(
+            f"{len(frame) - 60} more",
+            (1, 30.5),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="bottom",
+            color="0.4",
+        )
+    axis.set(xlabel=f"score, with {level:.0%} intervals", title=f"{len(frame)} items, best first")
+    axis.grid(axis="x", alpha=0.25)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.tick_params(left=False)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 @contextmanager
@@ -236,26 +431,30 @@ def _number(text: str, option: str) -> float:
 
 
 def _check_writable(path: Path, inputs: list[Path | None]) -> None:
-    if path.is_dir():
-        raise ValueError(f"--output {path} is a folder; name a file")
-    if any(given is not None and given.exists() and path.exists() and path.samefile(given) for given in inputs):
-        raise ValueError(f"--output {path} is one of the input files; choose another")
     if path.suffix == ".parquet" and find_spec("pyarrow") is None:
         raise ValueError(f"--output {path}: writing Parquet needs pyarrow; pip install 'pairsmith[data]'")
-    if path.suffix not in WRITERS:
+    _check_place(path, inputs, WRITERS)
+
+
+def _check_place(path: Path, inputs: list[Path | None], endings: tuple[str, ...]) -> None:
+    option = "--plot" if ".png" in endings else "--output"
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file")
+    if any(given is not None and given.exists() and path.exists() and path.samefile(given) for given in inputs):
+        raise ValueError(f"{option} {path} is one of the input files; choose another")
+    if path.suffix not in endings:
         raise ValueError(
-            f"--output {path}: cannot write {path.suffix or 'without an ending'}; use {', '.join(WRITERS)}"
+            f"{option} {path}: cannot write {path.suffix or 'without an ending'}; use {', '.join(endings)}"
         )
     if not path.parent.is_dir():
-        raise ValueError(f"--output {path}: there is no folder {path.parent}")
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
 
 
-def _write(selection: Selection, path: Path) -> None:
+def _write_frame(frame: pd.DataFrame, path: Path) -> None:
     from pairsmith.storage import write_whole
 
-    frame = selection.to_frame()
     if path.suffix == ".csv":
-        selection.to_csv(path)
+        write_whole(path, lambda part: frame.to_csv(part, index=False))
     elif path.suffix == ".jsonl":
         write_whole(path, lambda part: frame.to_json(part, orient="records", lines=True, double_precision=15))
     else:

@@ -328,12 +328,12 @@ class _Search:
             return 0.0
         # Lengths at ranks ever farther apart stand for all: it is the few longest that count.
         ranks = np.unique(np.geomspace(1, self.n, 300).astype(np.int64))
-        lengths = np.sqrt(np.sort(scan.norms)[self.n - ranks])
+        lengths = np.sqrt(np.sort(scan.reach)[self.n - ranks])
         weights = np.diff(ranks, prepend=0)
         below = np.concatenate([[0], np.cumsum(weights)])
         shares = 0.98 ** np.arange(1, 150)
         reached = np.searchsorted(
-            -lengths, lengths[None, :] - np.sqrt(scan.least * shares * best)[:, None], side="right"
+            -lengths, lengths[None, :] - np.sqrt(scan.needed(shares * best))[:, None], side="right"
         )
         total = len(self.remaining.rows)
         seen = below[reached] @ weights / 2 * (total / (self.n * (self.n - 1) / 2))

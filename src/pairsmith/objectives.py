@@ -260,7 +260,7 @@ def mutual_information(
             if bound[best] == -np.inf or now[best]:
                 break
             stale = np.where(now, -np.inf, bound)
-            count = min(_CANDIDATES // 4, len(rows))
+            count = min(_CANDIDATES // 16, len(rows))
             top = np.argpartition(-stale, count - 1)[:count]
             top = top[stale[top] > -np.inf]
             p = _probabilities(rows, top, scores)
@@ -297,6 +297,8 @@ class _Outcomes:
 
     def entropy(self, p: Floats) -> Floats:
         """H(Y_e | Y_S) for pairs with these probabilities (a row a pair, a column a sample)."""
+        if not self.exact:  # drawn outcomes are farther off than float32
+            p = p.astype(np.float32)
         given: Floats = self.probability @ _binary_entropy(self.weights @ p.T)
         return given
 
@@ -312,6 +314,7 @@ class _Outcomes:
                 drawn = self.rng.choice(len(self.probability), self.most, p=self.probability / self.probability.sum())
                 self.weights, yes, chance = self.weights[drawn], yes[drawn], chance[drawn]
                 self.probability, self.exact = np.full(self.most, 1 / self.most), False
+                yes, self.weights = yes.astype(np.float32), self.weights.astype(np.float32)
             answered = self.rng.random(len(chance)) < chance
             both = np.where(answered[:, None], yes, self.weights - yes)
         total = both.sum(axis=1)

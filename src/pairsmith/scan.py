@@ -34,12 +34,14 @@ import threadpoolctl
 
 from pairsmith import kernels
 from pairsmith.candidates import Remaining
-from pairsmith.design import Design, Floats
+from pairsmith.design import Design, Floats, logistic_weight
 
 EQUAL = 1e-12  # gains this close, relatively, are taken for equal
 
 _BLOCK = 1 << 18  # numbers that one thread treats at a time
 _TILES = (64, 512), (256, 256), (512, 512)  # low ones prune better, square ones multiply faster: by dimension
+_ACROSS, _APART = np.linspace(0, 4, 400), np.linspace(0, 6, 601)  # q and t; the maximum over t of w(t) (t^2 + q)
+_MOST = np.max(logistic_weight(_APART)[:, None] * (_APART[:, None] ** 2 + _ACROSS), axis=0) * (1 + 1e-4)
 _STEEP = 40.0  # scores are cut off this far from their median: that only makes weights larger
 _TRIED = 4096  # pairs to try out how many columns are enough
 _SECOND_LOOK = 8000  # multiplications that a pair costs when computed one by one
@@ -108,6 +110,40 @@ class Scan:
 
         self.team.share(work, range(len(energies)))
         self.energy = energies.sum(axis=0) / self.n  # mean square of each column
+        self.reach, self.steepness = self.norms, 0.0
+        if self.design.scores is not None and self.Z is not None:
+            self._set_scores_aside(self.Z, self.design.scores)
+
+    def _set_scores_aside(self, Z: Floats, scores: Floats) -> None:
+        """Lengths without what is along the score, where that bounds weighted gains better.
+
+        Scores are linear, t = s_i - s_j = gamma'(z_i - z_j), so d_ij = t^2 / |gamma|^2 + |across|^2. Pairs far apart in
+        score weigh little: |gamma|^2 w d_ij <= max_t w(t) (t^2 + q), q = |gamma|^2 |across|^2, which is q / 4 from
+        q = 4 on and 0.44 for q = 0.
+        """
+        width = np.sqrt(self.energy) + 1e-300
+        some = slice(None, None, max(1, self.n // (8 * self.d + 100)))
+        fitted = np.linalg.lstsq(np.column_stack([Z[some] / width, np.ones(len(Z[some]))]), scores[some], rcond=1e-12)[
+            0
+        ]
+        gamma, constant = fitted[:-1] / width, fitted[-1]
+        steepness = float(np.linalg.norm(gamma))
+        along = Z @ gamma
+        exact = np.max(np.abs(along + constant - scores)) <= 1e-6 * np.ptp(scores)
+        if not exact or steepness == 0 or not np.isfinite(steepness):
+            return  # a direction that Z has lost: then nothing is set aside
+        across = np.maximum(self.norms - (along / steepness) ** 2, 0.0) + 1e-12 * self.norms
+        most = max(4 * float(across.max()), 4 / steepness**2)
+        if most < 4 * float(self.norms.max()):
+            self.reach, self.steepness = across, steepness
+
+    def needed(self, floor: Any) -> Any:
+        """(sqrt(reach_i) + sqrt(reach_j))^2 must be at least this for a gain to reach the floor."""
+        if self.steepness == 0:
+            return self.least * floor
+        scaled = floor * self.steepness**2
+        q = np.where(scaled >= 1, 4 * scaled, np.interp(scaled, _MOST, _ACROSS) * (1 - 1e-3))
+        return q / self.steepness**2
 
     def _whiten(self, which: Any, out: Floats | None = None) -> Floats:
         Z = self.design.rows(which)
@@ -160,7 +196,7 @@ class Scan:
     def far(self) -> Floats:
         """Gains of the candidates among the longest items, ascending: attained, and the last hardly ever exceeded."""
         count = min(self.n, 400)
-        free = np.where(self.remaining.full, -1.0, self.norms)
+        free = np.where(self.remaining.full, -1.0, self.reach)
         i, j, gains = self._among(np.sort(np.argpartition(free, self.n - count)[-count:]))
         allowed = ~self.gone(i, j)
         if self.partial:
@@ -190,14 +226,14 @@ class Scan:
 
         Returns them, and what every other candidate is at most.
         """
-        order, groups = self._sorted(self.least * floor)
+        order, groups = self._sorted(self.needed(floor))
         if len(order) < 2:
             return _no_hits(), floor
         columns = np.argsort(-self.energy)
         far = self.least * floor  # how far apart a pair must be
         full = max(1, int(np.sum(4 * np.cumsum(self.energy[columns][::-1])[::-1] > 1e-4 * far)))
         height, width = _TILES[int(np.searchsorted([60, 200], full))]
-        strips = _strips(np.sqrt(self.norms[order]), groups, height, np.sqrt(far))
+        strips = _strips(np.sqrt(self.reach[order]), groups, height, np.sqrt(self.needed(floor)))
         work = np.cumsum((strips[:, 1] - strips[:, 0]) * (strips[:, 2] - strips[:, 0]))
         used = self._enough(order, strips, work, floor, columns[:full])
         self.columns_used = used / self.d
@@ -260,17 +296,17 @@ class Scan:
         found, floor, _ = _largest((i, j, bound), capacity, floor)
         return found, floor
 
-    def _sorted(self, floor: float) -> tuple[Any, Any]:
-        """Who can reach the floor with anybody, the longest first within each group; where the groups begin."""
+    def _sorted(self, apart: float) -> tuple[Any, Any]:
+        """Who can be so far apart from anybody, the longest first within each group; where the groups begin."""
         rows = self.remaining.rows
         assert rows.groups is not None
-        norms = self.norms[rows.partner]
+        norms = self.reach[rows.partner]
         longest = np.sqrt(np.maximum.reduceat(norms, rows.groups[:-1]))
-        needed = np.maximum(0.0, np.sqrt(floor) * (1 - 1e-9) - longest) ** 2
+        needed = np.maximum(0.0, np.sqrt(apart) * (1 - 1e-9) - longest) ** 2
         sizes = np.diff(rows.groups)
         if len(sizes) == 1:
             order = rows.partner[(norms >= needed[0]) & ~self.remaining.full]
-            return order[np.argsort(-self.norms[order])], np.array([0, len(order)])
+            return order[np.argsort(-self.reach[order])], np.array([0, len(order)])
         group = np.repeat(np.arange(len(sizes)), sizes)
         kept = np.flatnonzero((norms >= needed[group]) & ~self.remaining.full[rows.partner])
         kept = kept[np.lexsort((-norms[kept], group[kept]))]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -101,6 +102,78 @@ def read_labeled(path: Path, items: Items) -> npt.NDArray[np.int64]:
     return items.rows(_texts(table[key], path), path)
 
 
+def read_labels(path: Path, items: Items) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    """Rows of the items and their labels, of two values: the column `label`, or else the first that is not the id."""
+    table = read_table(path, lambda columns: [_id_of(columns)], may_be_empty=True)
+    key = _id_of(list(table.columns))
+    others = [name for name in table.columns if name != key]
+    if not others or {"first", "second"} <= set(table.columns):
+        raise ValueError(f"{path}: a column of ids and one of labels are needed, found {', '.join(table.columns)}")
+    label = "label" if "label" in others else others[0]
+    table = table[table[label].notna()]
+    values = table[label].to_numpy()
+    if len(np.unique(values)) > 2:
+        raise ValueError(f"{path}: column {label!r} holds {len(np.unique(values))} different labels; two are needed")
+    return items.rows(_texts(table[key], path), path), values
+
+
+WORDS = {"first": 1.0, "second": -1.0, "tie": 0.0, "1": 1.0, "-1": -1.0, "0": 0.0, "+1": 1.0, "1.0": 1.0, "-1.0": -1.0,
+         "0.0": 0.0}  # fmt: skip
+
+
+def read_answers(
+    path: Path, items: Items
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Pairs of rows, outcomes (+1 first preferred, -1 second, 0 tie) and how often each was answered so.
+
+    Columns: `first` and `second` with `outcome` (1, -1, 0, or first, second, tie), or with `winner` (an id, or tie), or
+    else `winner` and `loser`; `count` where an answer stands for several. A row without outcome is no answer yet.
+    """
+
+    def ids(columns: list[str]) -> list[str]:
+        found = set(columns)
+        if {"first", "second"} <= found and found & {"outcome", "winner"}:
+            return ["first", "second", "outcome" if "outcome" in found else "winner"]
+        if {"winner", "loser"} <= found:
+            return ["winner", "loser"]
+        raise ValueError(
+            f"{path}: answers have the columns first, second and outcome, or winner and loser; found"
+            f" {', '.join(columns)}"
+        )
+
+    table = read_table(path, ids, may_be_empty=True)
+    names = ids(list(table.columns))
+    if len(names) == 3:
+        table = table[table[names[2]].notna() & (table[names[2]].astype(str).str.strip() != "")]
+    pairs = _different(
+        np.column_stack([items.rows(_texts(table[name], path), path) for name in names[:2]]), path, items
+    )
+    outcomes: npt.NDArray[np.float64] = np.ones(len(table))
+    if names[-1] == "outcome":
+        words = table["outcome"].astype(str).str.strip().str.lower()
+        wrong = ~words.isin(WORDS)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(
+                f"{path}: row {at + 1} has the outcome {words.iloc[at]!r}; use 1 or first, -1 or second, 0 or tie"
+            )
+        outcomes = np.array([WORDS[word] for word in words])
+    elif len(names) == 3:
+        winner = table["winner"].astype(str).str.strip().to_numpy()
+        first, second = (table[name].astype(str).str.strip().to_numpy() for name in ("first", "second"))
+        wrong = ~((winner == first) | (winner == second) | (np.char.lower(winner.astype(str)) == "tie"))
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(f"{path}: row {at + 1} names the winner {winner[at]!r}, which is neither of the two")
+        outcomes = (winner == first) * 1.0 - (winner == second) * 1.0
+    counts = np.ones(len(table))
+    if "count" in table.columns:
+        counts = pd.to_numeric(table["count"], errors="coerce").to_numpy(dtype=np.float64)
+        if not np.all(counts >= 0):
+            raise ValueError(f"{path}: row {int(np.argmax(~(counts >= 0))) + 1} has no proper count; use a number >= 0")
+    return pairs, outcomes, counts
+
+
 def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
     """Pairs of rows of the items: the columns `first` and `second`, or else the first two."""
 
@@ -111,7 +184,12 @@ def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
 
     table = read_table(path, two, may_be_empty=True)
     first, second = two(list(table.columns))
-    pairs = np.column_stack([items.rows(_texts(table[name], path), path) for name in (first, second)])
+    return _different(
+        np.column_stack([items.rows(_texts(table[name], path), path) for name in (first, second)]), path, items
+    )
+
+
+def _different(pairs: npt.NDArray[np.int64], path: Path, items: Items) -> npt.NDArray[np.int64]:
     same = pairs[:, 0] == pairs[:, 1]
     if np.any(same):
         at = int(np.argmax(same))
