@@ -53,8 +53,10 @@ def upper_bound(
             best, d_best = _largest(design, candidates, 2 * k if step == 0 else k, team, memory, tell)
             if step == 0:
                 known = {(i, j) for i, j in pairs.tolist()}
-                outside = [d for pair, d in zip(best.tolist(), d_best, strict=True) if tuple(pair) not in known]
-                bound = min(bound, reached + float(np.sum(np.log1p(outside[:k]))))
+                inside = np.array(
+                    [tuple(pair) in known for pair in best.tolist()] + [False] * (len(d_best) - len(best))
+                )
+                bound = min(bound, reached + float(np.sum(np.log1p(d_best[~inside][:k]))))
                 best, d_best = best[:k], d_best[:k]
             Y, Y_best = (_differences(design, which) @ design.root for which in (weighted, best))
             bound = min(bound, value + float(np.sum(d_best) - weights @ np.einsum("ea,ea->e", Y, Y)))
@@ -69,13 +71,17 @@ def upper_bound(
             value += float(np.sum(np.log1p(g * delta)))
             design.root = design.root @ (Q / np.sqrt(1 + g * delta))
             weighted, weights = _merged(weighted, (1 - g) * weights, best, g, design.n)
-    return bound + _ROUNDING * (abs(bound) + 1)
+    # What is reached is no more than the optimum, and what rounding may have moved is allowed for.
+    return max(bound, reached) * (1 + _ROUNDING) + k * design.uncertainty
 
 
 def _largest(
     design: Design, candidates: Remaining, count: int, team: Workers, memory: int, tell: Tell
 ) -> tuple[Ints, Floats]:
-    """The `count` candidates of largest d_e, in descending order, and upper bounds on those d_e."""
+    """The `count` candidates of largest d_e, in descending order, and upper bounds on those d_e.
+
+    Should rounding hide some, the bounds are there all the same.
+    """
     count = min(count, len(candidates.rows) - len(candidates.taken))
     scan = Scan(design, candidates, team, {"tiles": 0}, tell, memory // 2)
     scan.whiten()
@@ -87,7 +93,9 @@ def _largest(
         (i, j, _), floor = scan.screened(floor, max(2 * count, 100_000))
         gains = scan.gains(i, j)
     order = np.argsort(-gains, kind="stable")[:count]
-    return np.column_stack([i[order], j[order]]).astype(np.int64), np.maximum(gains[order], floor)
+    bounds = np.full(count, floor)
+    bounds[: len(order)] = np.maximum(gains[order], floor)
+    return np.column_stack([i[order], j[order]]).astype(np.int64), bounds
 
 
 def _slope(g: float, delta: Floats) -> float:

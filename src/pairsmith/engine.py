@@ -71,6 +71,7 @@ class _Search:
     bound: Floats
     since: Any
     floor: float  # what was left out is at most this
+    settled: bool  # whether the bounds were gains, in float64, at the start of the epoch
     pool_best: float
     margin: float  # how far above everything outside a pick must be, relatively, so that near ties are all inside
     # The front: the chosen of the pool, their gains, places first and second among front_items.
@@ -109,7 +110,7 @@ class _Search:
         self.last_share = 1.0  # the last scan's floor, as a share of the best
         diagnostics.update(scans=0, float64_scans=0, tiles=0, pool=0, fronts=0)
         self.all_pairs = Scan(design, remaining, team, diagnostics, tell, memory // 2)
-        self.X_front = np.empty((0, self.d))
+        self.X_front, self.limit = np.empty((0, self.d)), np.inf
         self.scan(-np.inf)
 
     # The front: picks are made here.
@@ -200,6 +201,8 @@ class _Search:
             self.bound[chosen], self.since[chosen] = self.value, self.m
             if self.m == 0:
                 self.epoch_best = self.pool_best
+                if self.settled:  # the scan's gains and these may differ by rounding, and there are no better ones
+                    self.floor = min(self.floor, self.pool_best * (1 - NEAR))
             # Below: left out, or digits gone since the scan.
             lost = self.floor if whole else max(self.floor, kernels.CANCELLED * self.epoch_best)
             if self.pool_best == -np.inf or self.pool_best * (1 - self.margin) < lost:
@@ -283,11 +286,11 @@ class _Search:
         scan = self.all_pairs
         scan.whiten()
         if self.complete:
-            self._fill_pool(*scan.exact(-np.inf, len(self.remaining.rows)))
+            self._fill_pool(*scan.exact(-np.inf, len(self.remaining.rows)), settled=True)
             found = self.draw_front()
         elif self.remaining.rows.groups is None:
             self.diagnostics["float64_scans"] += 1
-            self._fill_pool(*scan.exact(0.0, self.capacity))
+            self._fill_pool(*scan.exact(0.0, self.capacity), settled=True)
             found = self.draw_front()
         else:
             self._fill_pool(*scan.screened(self._choose_floor(scan, best), self.capacity))
@@ -295,15 +298,15 @@ class _Search:
             if not found or self.pool_best * (1 - 10 * NEAR) <= self.floor:  # float32 could not tell the largest apart
                 self.diagnostics["float64_scans"] += 1
                 known = max(self.pool_best * (1 - 10 * NEAR), 0.0)
-                self._fill_pool(*scan.exact(known, self.capacity))
+                self._fill_pool(*scan.exact(known, self.capacity), settled=True)
                 found = self.draw_front()
-        if found and self.pool_best * (1 - NEAR) > self.floor:
+        if found and self.pool_best * (1 - 2 * NEAR) > self.floor:
             self.margin = NEAR  # else there are more ties than the pool holds, and it has the smaller pairs among them
         return found
 
-    def _fill_pool(self, hits: Hits, floor: float) -> None:
+    def _fill_pool(self, hits: Hits, floor: float, settled: bool = False) -> None:
         self.i, self.j, self.bound = hits
-        self.floor = floor
+        self.floor, self.settled = floor, settled
         self.weight = np.empty(0) if self.design.scores is None else self.design.weight(self.i, self.j)
         self.value, self.chosen = np.empty(0), np.empty(0, dtype=np.int64)
         self.items, places = renumber(self.n, self.i, self.j)

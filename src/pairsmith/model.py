@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -36,6 +38,7 @@ Floats = npt.NDArray[np.float64]
 
 RIDGES = 0.5 * 1.5 ** np.arange(50, -50, -1.0)  # the paper's code: C = 1.5^i, i = -50 to 49
 _VERSION = 1
+_ROUGH = 1.0  # scikit-learn's solver takes the first steps, to this tolerance of its own; ours, cheaper, the last
 
 
 class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -89,13 +92,10 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _learn(self, data: _Data, use: npt.NDArray[np.bool_], ridge: float, start: Floats | None = None) -> None:
-        rows, y, weights = data.rows[use], data.y[use], data.weights[use]
+        rows, y, weights = (part if use.all() else part[use] for part in (data.rows, data.y, data.weights))
         self.coef_ = _minimise(rows, y, weights, ridge, start)
         p = expit(rows @ self.coef_)
-        hessian = (rows.T * (weights * p * (1 - p))) @ rows
-        values, vectors = np.linalg.eigh(hessian)
-        # No direction is known less well than by the prior, whatever rounding makes of a vanishing eigenvalue.
-        self.covariance_root_ = vectors / np.sqrt(np.maximum(values, 0.0) + 2 * ridge)
+        self.covariance_root_ = solve_triangular(_factor(rows, weights * p * (1 - p), ridge), np.eye(rows.shape[1]))
 
     def decision_function(self, X: Any) -> Floats:
         """The scores beta'x."""
@@ -131,7 +131,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         import pandas as pd
 
         check_is_fitted(self)
-        if not 0 < level < 1:
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
         names = X.index if hasattr(X, "index") and hasattr(X, "columns") else None
         X = validate_data(self, X, reset=False, dtype=np.float64)
@@ -192,9 +192,14 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise TypeError
             if not (np.isfinite(model.coef_).all() and np.isfinite(model.covariance_root_).all()):
                 raise TypeError
+            _check_ridge(model.ridge, "ridge")
         except FileNotFoundError:
             raise ValueError(f"{path}: there is no such file") from None
-        except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError):
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            if "another version" in str(error):
+                raise
             raise ValueError(
                 f"{path} is no model of pairsmith; make one with BradleyTerry.save or pairsmith fit"
             ) from None
@@ -247,7 +252,9 @@ class BradleyTerryCV(BradleyTerry):
         if self.metric not in ("auc", "auc-labels", "auc-comparisons"):
             raise ValueError(f"metric: {self.metric!r} is unknown; choose auc, auc-labels or auc-comparisons")
         ridges = np.atleast_1d(np.asarray(RIDGES if self.ridges is None else self.ridges, dtype=np.float64))
-        for ridge in ridges:
+        if ridges.size == 0:
+            raise ValueError("ridges is empty; give at least one positive number, or None")
+        for ridge in ridges.ravel():
             _check_ridge(ridge, "ridges")
         self.classes_ = data.classes
         self.ridges_ = np.sort(ridges)[::-1]  # from simple to free, each fit starting from the one before
@@ -271,9 +278,12 @@ class BradleyTerryCV(BradleyTerry):
             check_items(items, data.n_items, "validation")
             tries = iter([items])
         else:
-            if not 0 < self.held_out < 1:
+            if not isinstance(self.held_out, float | np.floating) or not 0 < self.held_out < 1:
                 raise ValueError(f"held_out must be a share between 0 and 1, got {self.held_out!r}")
-            rng = np.random.default_rng(self.random_state)
+            try:
+                rng = np.random.default_rng(self.random_state)
+            except (TypeError, ValueError):
+                raise ValueError(f"random_state must be None or a whole number, got {self.random_state!r}") from None
             count = max(1, round(self.held_out * data.n_items))
             tries = (rng.choice(data.n_items, count, replace=False) for _ in range(50))
         for items in tries:
@@ -345,9 +355,11 @@ class _Data:
         self.tie = np.concatenate([np.zeros(len(items), dtype=bool), wins == 0, np.ones(len(tied), dtype=bool)])
         half = np.where(self.tie[:given], 0.5, 1.0)
         self.weights = np.concatenate([weights * half, weights[len(items) + tied] / 2])
-        self.rows = X[self.first]
-        compared = self.first != self.second
-        self.rows[compared] -= X[self.second[compared]]
+        self.rows = np.empty((len(self.first), X.shape[1]))
+        for part in _blocks(len(self.first)):
+            np.take(X, self.first[part], axis=0, out=self.rows[part])
+        for part in _blocks(len(self.first), len(items)):
+            self.rows[part] -= X[self.second[part]]
 
 
 def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Floats | None = None) -> Floats:
@@ -365,7 +377,7 @@ def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Flo
         C=1 / (2 * ridge),
         fit_intercept=False,
         solver="newton-cholesky" if d <= 2000 else "lbfgs",
-        tol=1e-9,
+        tol=_ROUGH,
         max_iter=1000,
         warm_start=True,
     )
@@ -379,29 +391,60 @@ def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Flo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it has left to do is done below
         solver.fit(shown_rows, shown_y, sample_weight=shown_weights)
-    beta: Floats = solver.coef_[0]
+    beta, done = _newton(solver.coef_[0], rows, y, weights, ridge)
+    if not done:  # it had gone astray: from the start, slowly
+        other, _ = _newton(np.zeros(d), rows, y, weights, ridge)
+        if _value(other, rows, y, weights, ridge) < _value(beta, rows, y, weights, ridge):
+            beta = other
+    return beta
 
-    def value(beta: Floats) -> float:
-        return ridge * float(beta @ beta) - float(weights @ log_expit(y * (rows @ beta)))
 
-    scale = float(weights @ np.linalg.norm(rows, axis=1))
+def _value(beta: Floats, rows: Floats, y: Floats, weights: Floats, ridge: float) -> float:
+    return ridge * float(beta @ beta) - float(weights @ log_expit(y * (rows @ beta)))
+
+
+def _factor(rows: Floats, curvature: Floats, ridge: float) -> Floats:
+    """Upper triangular R with R'R = H = rows' diag(curvature) rows + 2 ridge I."""
+    d = rows.shape[1]
+    if len(rows) * d * d > 2e8:  # the short way, where the condition allows it
+        with suppress(np.linalg.LinAlgError):
+            hessian = 2 * ridge * np.eye(d)
+            for part in _blocks(len(rows)):
+                block = rows[part] * np.sqrt(curvature[part])[:, None]
+                hessian += block.T @ block
+            return np.asarray(np.linalg.cholesky(hessian, upper=True), dtype=np.float64)
+    stacked = np.vstack([rows * np.sqrt(curvature)[:, None], np.sqrt(2 * ridge) * np.eye(d)])
+    factor: Floats = np.asarray(np.linalg.qr(stacked, mode="r"))
+    return factor
+
+
+def _blocks(count: int, begin: int = 0) -> Iterator[slice]:
+    """Slices that stay in the cache, where whole temporaries would not."""
+    for low in range(begin, count, 2048):
+        yield slice(low, min(low + 2048, count))
+
+
+def _newton(beta: Floats, rows: Floats, y: Floats, weights: Floats, ridge: float) -> tuple[Floats, bool]:
+    """Newton steps from there, and whether they came to an end."""
+    scale = float(weights @ np.sqrt(np.einsum("ra,ra->r", rows, rows)))
     for _ in range(100):
         pull = expit(-y * (rows @ beta))  # 1 - P(what was answered)
         gradient = 2 * ridge * beta - rows.T @ (weights * y * pull)
-        small = float(np.linalg.norm(gradient))
         # Near the minimum of separable data both terms vanish, so the gradient has to be small beside them too.
-        if small <= 1e-9 * min(scale, 2 * ridge * float(np.linalg.norm(beta)) + float(np.finfo(float).tiny)):
-            break
-        root = np.sqrt(weights * pull * (1 - pull))
-        factor = np.linalg.qr(np.vstack([rows * root[:, None], np.sqrt(2 * ridge) * np.eye(d)]), mode="r")
+        wanted = 1e-9 * min(scale, 2 * ridge * float(np.linalg.norm(beta)))
+        if float(np.linalg.norm(gradient)) <= max(wanted, 1e-14 * scale * min(1.0, float(pull.max()))):
+            return beta, True
+        curvature = weights * pull * (1 - pull)
+        factor = _factor(rows, curvature, ridge)
         step = -solve_triangular(factor, solve_triangular(factor, gradient, trans="T"))
-        length, now = 1.0, value(beta)
-        while value(beta + length * step) > now and length > 1e-10:
-            length /= 2
+        length, now = 1.0, _value(beta, rows, y, weights, ridge)
+        if -float(gradient @ step) > 1e-10 * now:  # else values differ by rounding only, and the step is right anyway
+            while not _value(beta + length * step, rows, y, weights, ridge) <= now and length > 1e-10:
+                length /= 2
         if length <= 1e-10 or float(np.linalg.norm(step)) <= 1e-14 * float(np.linalg.norm(beta)):
-            break
+            return beta, float(np.linalg.norm(gradient)) <= 1e-8 * scale
         beta = beta + length * step
-    return beta
+    return beta, False
 
 
 def _auc(data: _Data, beta: Floats, rows: Any, metric: str) -> float:
@@ -437,8 +480,8 @@ def _average(mean: Floats, deviation: Floats) -> Floats:
 
 
 def _check_ridge(ridge: Any, name: str) -> None:
-    if isinstance(ridge, bool) or not isinstance(ridge, int | float | np.number) or not 0 < ridge < np.inf:
-        raise ValueError(f"{name} must be a positive number, got {ridge!r}")
+    if isinstance(ridge, bool) or not isinstance(ridge, int | float | np.number) or not 1e-300 < ridge < 1e300:
+        raise ValueError(f"{name} must be a positive number, from 1e-300 to 1e300, got {ridge!r}")
 
 
 def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -478,6 +521,8 @@ def _as_comparisons(pairs: npt.ArrayLike, n: int, name: str) -> Ints:
 
 def _as_outcomes(outcomes: npt.ArrayLike, count: int) -> Floats:
     try:
+        if np.asarray(outcomes).dtype.kind == "b":
+            raise TypeError
         wins = np.asarray(outcomes, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError("outcomes must be +1 (first preferred), -1 (second) or 0 (tie)") from None

@@ -179,7 +179,7 @@ class Scan:
         """All pairs (i, j) of these items, and their gains, roughly."""
         Z, norms = self.whitened(items), self.norms[items]
         i, j = np.triu_indices(len(items), 1)
-        gains = (norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j]
+        gains = np.maximum((norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j], 0.0)
         if self.design.scores is not None:
             gains *= self.design.weight(items[i], items[j])
         return items[i], items[j], gains

@@ -163,7 +163,7 @@ def select(
         where another stopped, and k may differ.
     pool_size : int
         How many pairs the engine keeps between two scans of all pairs; None chooses. It changes time and memory (about
-        40 bytes a pair), never the result.
+        40 bytes a pair), never the result (but which of gains equal within 1e-12 is taken).
 
     Returns
     -------
@@ -202,6 +202,8 @@ def select(
     large = len(remaining.rows) > 10_000_000 or features.size * 32 > COMFORTABLE
     memory = _memory() if large or algorithm != "engine" else 1 << 31
     _check_memory(algorithm, len(remaining.rows), n * k, memory)
+    if checkpoint is not None and not isinstance(checkpoint, str | os.PathLike):
+        raise ValueError(f"checkpoint must be the path of a file, got {checkpoint!r}")
     if checkpoint is not None and objective not in RESUMABLE:
         raise ValueError(f"checkpoint is for {', '.join(RESUMABLE)}; leave it out for objective={objective!r}")
     scores = None
@@ -277,7 +279,7 @@ def select(
             greedy = by_engine and max_per_item is None
             picked, worth = np.array(pairs), np.diff(logdet, prepend=start)
             bound = upper_bound(design, everything, picked, worth, greedy, refinements, threads, memory // 2, tell)
-            optimality = float(worth.sum()) / bound
+            optimality = float(worth.sum()) / bound if bound > 0 else 1.0
     if design.uncertainty > 1e-6:
         warnings.warn(
             f"X spans so many orders of magnitude beside ridge={lam:.1e} that rounding may have moved gains by"

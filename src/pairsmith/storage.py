@@ -60,10 +60,10 @@ class Checkpoint:
         try:
             content = json.loads(self.path.read_text(encoding="utf-8"))
             version, problem, pairs = content["pairsmith checkpoint"], content["problem"], content["pairs"]
-            self.pairs = [(int(i), int(j)) for i, j in pairs]
-            if not isinstance(problem, dict):
+            self.pairs = [(i, j) for i, j in pairs]
+            if not isinstance(problem, dict) or any(type(item) is not int for pair in self.pairs for item in pair):
                 raise TypeError
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise ValueError(
                 f"checkpoint {self.path} exists and is no checkpoint of pairsmith; name another file"
             ) from None
