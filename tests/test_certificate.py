@@ -94,3 +94,21 @@ def test_it_proves_much_and_refinements_more():
 def test_what_certify_may_be(certify):
     with pytest.raises(ValueError, match="certify must be True, False or a number of refinements"):
         ps.select(np.eye(3), 1, certify=certify)
+
+
+def test_duplicates_and_every_pair():
+    """Gains of 0, which rounding would have below 0, and k up to all candidates."""
+    X = np.random.default_rng(0).standard_normal((5, 3))[[0, 0, 1, 1, 2, 2, 3, 3, 4, 4]]
+    for k in (10, 30, 45):
+        for certify in (True, 3):
+            selection = ps.select(X, k, ridge=1.0, certify=certify)
+            assert 0.6 < selection.optimality <= 1
+    assert ps.select(X, 45, ridge=1.0, certify=True).optimality == pytest.approx(1)
+    X = np.random.default_rng(1).integers(0, 2, (6, 3)).astype(float)
+    for k in (2, 3, 12):
+        assert ps.select(X, k, ridge=0.1, certify=2).bound >= optimum(X, k, 0.1, all_pairs(6))
+
+
+def test_nothing_to_gain_is_all_there_is():
+    assert ps.select(np.ones((4, 2)), 2, ridge=1.0, certify=True).optimality == 1
+    assert ps.select(np.eye(4), 2, ridge=1e10, certify=True).optimality > 0.99

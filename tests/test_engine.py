@@ -273,3 +273,16 @@ def test_no_pair_that_reaches_the_floor_escapes_the_screen():
                     found = dict(zip(zip(a.tolist(), b.tolist(), strict=True), bound.tolist(), strict=True))
                     for at in np.flatnonzero(gains >= floor):
                         assert found[int(i[at]), int(j[at])] >= gains[at] * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("ridge", [1e-12, 1e-8, 1e-6, 1.0])
+def test_more_ties_than_the_pool_holds(ridge):
+    """Two or three distinct points, a thousand items: hundreds of thousands of equal gains, split by rounding."""
+    for seed in range(3):
+        points = np.random.default_rng(seed).standard_normal((2 + seed % 2, 7))
+        X = np.repeat(points, 500, axis=0)
+        for comparisons in (None, [(0, 500), (1, 501)]):
+            selection = ps.select(X, 6, ridge=ridge, comparisons=comparisons)
+            expected = ps.select(X, 6, ridge=ridge, comparisons=comparisons, algorithm="scalar")
+            assert len(selection) == 6
+            np.testing.assert_allclose(selection.gains, expected.gains, rtol=1e-6, atol=1e-12)

@@ -273,6 +273,7 @@ def test_models_are_saved_as_plain_json(tmp_path):
         ({"comparisons": [(0, 1)], "outcomes": [2]}, "number 0 is 2"),
         ({"comparisons": [(0, 1)], "outcomes": [np.nan]}, "number 0 is nan"),
         ({"comparisons": [(0, 1)], "outcomes": ["a"]}, "outcomes must be"),
+        ({"comparisons": [(0, 1)], "outcomes": [True]}, "outcomes must be"),
         ({"comparisons": [(0, 1)], "outcomes": [1, 1]}, "for 1 comparisons"),
         ({"comparisons": [(0, 1)], "outcomes": [1], "sample_weight": [1, 2]}, "0 labels and 1 comparisons"),
         ({"comparisons": [(0, 1)], "outcomes": [1], "sample_weight": [-1]}, "egative"),
@@ -290,6 +291,11 @@ def test_ridges_are_positive():
             ps.BradleyTerry(ridge).fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="ridges must be a positive number"):
         ps.BradleyTerryCV([1, 0]).fit(np.eye(2), [0, 1])
+    with pytest.raises(ValueError, match="ridges is empty"):
+        ps.BradleyTerryCV([]).fit(np.eye(2), [0, 1])
+    for wrong in ({"held_out": "a"}, {"held_out": 2.0}, {"random_state": "a"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            ps.BradleyTerryCV(**wrong).fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="metric: 'accuracy' is unknown"):
         ps.BradleyTerryCV(metric="accuracy").fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="validation: an AUC needs"):

@@ -44,6 +44,13 @@ def test_with_a_cap(path):
     assert ps.select(X, 40, max_per_item=1, checkpoint=path, **OPTIONS).pairs.tolist() == free.pairs.tolist()
 
 
+def test_a_run_stuck_at_its_cap_stays_stuck(path):
+    X = np.random.default_rng(2).standard_normal((5, 2))
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="only 4 of k=5"):
+            assert len(ps.select(X, 5, max_per_item=2, checkpoint=path)) == 4
+
+
 def test_other_problems_are_refused(path):
     ps.select(X, 5, checkpoint=path, **OPTIONS)
     before = path.read_bytes()
@@ -70,7 +77,10 @@ def test_order_of_what_is_known_does_not_matter(path):
 
 
 def test_files_that_are_none_of_ours(path, tmp_path):
-    for content in ("", "{", "[]", '{"pairs": []}', '{"pairsmith checkpoint": 1, "problem": 3, "pairs": []}'):
+    whole = '{"pairsmith checkpoint": 1, "problem": {}, "pairs": %s}'
+    odd = [whole % pairs for pairs in ("[[1e999, 3]]", "[[0.7, 3.2]]", '[["1", "5"]]', "[[false, true]]", '{"12": 1}')]
+    broken = ["", "{", "[]", '{"pairs": []}', '{"pairsmith checkpoint": 1, "problem": 3, "pairs": []}', "[" * 100_000]
+    for content in (*broken, *odd):
         path.write_text(content)
         with pytest.raises(ValueError, match="no checkpoint of pairsmith"):
             ps.select(X, 5, checkpoint=path, **OPTIONS)
@@ -91,6 +101,9 @@ def test_files_that_are_none_of_ours(path, tmp_path):
         ps.select(X, 5, checkpoint=tmp_path / "nowhere" / "run.json")
     with pytest.raises(ValueError, match="leave it out"):
         ps.select(X, 5, checkpoint=path, objective="random")
+    for wrong in (5, True, b"run.json"):
+        with pytest.raises(ValueError, match="checkpoint must be the path of a file"):
+            ps.select(X, 5, checkpoint=wrong)
 
 
 SCRIPT = """

@@ -93,9 +93,8 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, data: _Data, use: npt.NDArray[np.bool_], ridge: float, start: Floats | None = None) -> None:
         rows, y, weights = (part if use.all() else part[use] for part in (data.rows, data.y, data.weights))
-        self.coef_ = _minimise(rows, y, weights, ridge, start)
-        p = expit(rows @ self.coef_)
-        self.covariance_root_ = solve_triangular(_factor(rows, weights * p * (1 - p), ridge), np.eye(rows.shape[1]))
+        self.coef_, factor = _minimise(rows, y, weights, ridge, start)
+        self.covariance_root_ = solve_triangular(factor, np.eye(len(factor)))
 
     def decision_function(self, X: Any) -> Floats:
         """The scores beta'x."""
@@ -261,7 +260,7 @@ class BradleyTerryCV(BradleyTerry):
         train, seen = self._split(data, validation)
         scores, fits, start = [], [], None
         for ridge in self.ridges_:
-            start = _minimise(data.rows[train], data.y[train], data.weights[train], float(ridge), start)
+            start, _ = _minimise(data.rows[train], data.y[train], data.weights[train], float(ridge), start)
             fits.append(start)
             scores.append(_auc(data, start, seen, self.metric))
         self.scores_ = np.array(scores)
@@ -362,8 +361,10 @@ class _Data:
             self.rows[part] -= X[self.second[part]]
 
 
-def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Floats | None = None) -> Floats:
-    """The minimum of ridge |beta|^2 + sum of weight log(1 + exp(-y beta'row)).
+def _minimise(
+    rows: Floats, y: Floats, weights: Floats, ridge: float, start: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """The minimum of ridge |beta|^2 + sum of weight log(1 + exp(-y beta'row)), and the factor of its Hessian there.
 
     scikit-learn's solver does the work; Newton steps on a QR factor finish where its Hessian was too badly conditioned.
     """
@@ -372,7 +373,7 @@ def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Flo
         rows, y, weights = rows[used], y[used], weights[used]
     d = rows.shape[1]
     if len(rows) == 0:
-        return np.zeros(d)
+        return np.zeros(d), np.sqrt(2 * ridge) * np.eye(d)
     solver = LogisticRegression(
         C=1 / (2 * ridge),
         fit_intercept=False,
@@ -391,12 +392,12 @@ def _minimise(rows: Floats, y: Floats, weights: Floats, ridge: float, start: Flo
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it has left to do is done below
         solver.fit(shown_rows, shown_y, sample_weight=shown_weights)
-    beta, done = _newton(solver.coef_[0], rows, y, weights, ridge)
+    beta, factor, done = _newton(solver.coef_[0], rows, y, weights, ridge)
     if not done:  # it had gone astray: from the start, slowly
-        other, _ = _newton(np.zeros(d), rows, y, weights, ridge)
+        other, other_factor, _ = _newton(np.zeros(d), rows, y, weights, ridge)
         if _value(other, rows, y, weights, ridge) < _value(beta, rows, y, weights, ridge):
-            beta = other
-    return beta
+            beta, factor = other, other_factor
+    return beta, factor
 
 
 def _value(beta: Floats, rows: Floats, y: Floats, weights: Floats, ridge: float) -> float:
@@ -424,27 +425,33 @@ def _blocks(count: int, begin: int = 0) -> Iterator[slice]:
         yield slice(low, min(low + 2048, count))
 
 
-def _newton(beta: Floats, rows: Floats, y: Floats, weights: Floats, ridge: float) -> tuple[Floats, bool]:
-    """Newton steps from there, and whether they came to an end."""
+def _newton(beta: Floats, rows: Floats, y: Floats, weights: Floats, ridge: float) -> tuple[Floats, Floats, bool]:
+    """Newton steps from there: where they led, the Hessian's factor there, and whether they came to an end."""
+    factor, moved, done = None, np.inf, False
     scale = float(weights @ np.sqrt(np.einsum("ra,ra->r", rows, rows)))
     for _ in range(100):
         pull = expit(-y * (rows @ beta))  # 1 - P(what was answered)
         gradient = 2 * ridge * beta - rows.T @ (weights * y * pull)
         # Near the minimum of separable data both terms vanish, so the gradient has to be small beside them too.
         wanted = 1e-9 * min(scale, 2 * ridge * float(np.linalg.norm(beta)))
-        if float(np.linalg.norm(gradient)) <= max(wanted, 1e-14 * scale * min(1.0, float(pull.max()))):
-            return beta, True
-        curvature = weights * pull * (1 - pull)
-        factor = _factor(rows, curvature, ridge)
+        done = float(np.linalg.norm(gradient)) <= max(wanted, 1e-14 * scale * min(1.0, float(pull.max())))
+        if done and factor is not None and moved < 1e-6:
+            break  # the factor is that of a moment ago, which is as good
+        factor = _factor(rows, weights * pull * (1 - pull), ridge)
+        if done:
+            break
         step = -solve_triangular(factor, solve_triangular(factor, gradient, trans="T"))
         length, now = 1.0, _value(beta, rows, y, weights, ridge)
         if -float(gradient @ step) > 1e-10 * now:  # else values differ by rounding only, and the step is right anyway
             while not _value(beta + length * step, rows, y, weights, ridge) <= now and length > 1e-10:
                 length /= 2
         if length <= 1e-10 or float(np.linalg.norm(step)) <= 1e-14 * float(np.linalg.norm(beta)):
-            return beta, float(np.linalg.norm(gradient)) <= 1e-8 * scale
+            done = float(np.linalg.norm(gradient)) <= 1e-8 * scale
+            break
+        moved = float(np.linalg.norm(step)) / max(float(np.linalg.norm(beta)), 1e-300)
         beta = beta + length * step
-    return beta, False
+    assert factor is not None
+    return beta, factor, done
 
 
 def _auc(data: _Data, beta: Floats, rows: Any, metric: str) -> float:
