@@ -13,7 +13,7 @@ from oracle import all_pairs
 from pairsmith import objectives
 
 RIDGE = 0.2
-WITH_MODEL = ("local-d-optimal", "entropy", "fisher", "mutual-information")
+WITH_MODEL = ("local-d-optimal", "averaged-d-optimal", "entropy", "fisher", "mutual-information")
 
 
 def problem(seed, n=9, d=3, steep=1.0):
@@ -155,6 +155,18 @@ def test_without_a_slope_local_d_optimal_is_d_optimal_with_a_quarter_of_the_weig
     X, model = problem(0, n=60, d=5, steep=0.0)
     local = ps.select(X, 30, ridge=RIDGE, objective="local-d-optimal", model=model)
     np.testing.assert_array_equal(local.pairs, ps.select(X, 30, ridge=4 * RIDGE).pairs)
+
+
+def test_averaged_d_optimal_shrinks_scores_by_the_models_doubt():
+    X, model = problem(0, n=60, d=5)
+    gaps = np.array([X[i] - X[j] for i, j in all_pairs(60)])
+    variance = np.mean(np.sum((gaps @ model.covariance_root_) ** 2, axis=1)) * 59 / 60  # with pairs of one item twice
+    shrunk = ps.BradleyTerry().fit(X, np.sign(X[:, 0]))
+    shrunk.coef_ = model.coef_ / np.sqrt(1 + np.pi * variance / 8)
+    averaged = ps.select(X, 30, ridge=RIDGE, objective="averaged-d-optimal", model=model)
+    local = ps.select(X, 30, ridge=RIDGE, objective="local-d-optimal", model=shrunk)
+    np.testing.assert_array_equal(averaged.pairs, local.pairs)
+    np.testing.assert_allclose(averaged.gains, local.gains, rtol=1e-9)
 
 
 def test_local_d_optimal_is_certified_and_resumed(tmp_path):

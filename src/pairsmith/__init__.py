@@ -20,6 +20,7 @@ The map, from the outside in:
     features     what users pass as features, checked
     storage      files written whole, checkpoints
     tables       items, labels and pairs read from files by id
+    datasets     data to try it on: synthetic, embedded, and loaders for published files
 
 The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
 these pages. Row numbers count from 0.
@@ -29,6 +30,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pairsmith import datasets
     from pairsmith.candidates import AllPairs, PairList, WithinGroups
     from pairsmith.design import Design
     from pairsmith.model import BradleyTerry, BradleyTerryCV
@@ -48,14 +50,26 @@ _HOME = {
     "select": "selection",
 }
 
-__all__ = ["AllPairs", "BradleyTerry", "BradleyTerryCV", "Design", "PairList", "Selection", "WithinGroups", "select"]
+__all__ = [
+    "AllPairs",
+    "BradleyTerry",
+    "BradleyTerryCV",
+    "Design",
+    "PairList",
+    "Selection",
+    "WithinGroups",
+    "datasets",
+    "select",
+]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("pairsmith.datasets")
     if name in _HOME:
         return getattr(import_module(f"pairsmith.{_HOME[name]}"), name)
     raise AttributeError(f"module 'pairsmith' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, "datasets"])

@@ -143,8 +143,9 @@ def select(
     objective: Annotated[
         str,
         typer.Option(
-            help="d-optimal, local-d-optimal, a-optimal, entropy, fisher, mutual-information or random. Where a model"
-            " is needed, it is --model or fitted to the labels of --labeled and the outcomes of --compared."
+            help="d-optimal, local-d-optimal, averaged-d-optimal, a-optimal, entropy, fisher, mutual-information or"
+            " random. Where a model is needed, it is --model or fitted to the labels of --labeled and the outcomes of"
+            " --compared."
         ),
     ] = "d-optimal",
     model: Annotated[
@@ -349,6 +350,65 @@ def rank(
             print(f"Wrote {path}", file=sys.stderr if output is None else sys.stdout)
 
 
+data = typer.Typer(help="Data sets that pairsmith can read.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+
+@data.command("list")
+def list_data() -> None:
+    """What there is."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from pairsmith import datasets
+
+    table = Table("name", "what", "needs")
+    for name, loader in datasets.LOADERS.items():
+        what = (loader.__doc__ or "").strip().splitlines()[0]
+        table.add_row(name, what, "nothing" if name in datasets.EMBEDDED else "--path, a folder with its files")
+    Console(highlight=False).print(table)
+
+
+@data.command()
+def info(
+    name: Annotated[str, typer.Argument(help="A name that `pairsmith data list` shows.", metavar="NAME")],
+    path: Annotated[Path | None, typer.Option(help="The folder with its files.")] = None,
+) -> None:
+    """Load a data set and say what is in it.
+
+    [bold]pairsmith data info sushi --path sushi3-2016[/bold]
+    """
+    import inspect
+
+    import numpy as np
+
+    from pairsmith import datasets
+
+    if name not in datasets.LOADERS:
+        raise ValueError(f"there is no data set {name!r}; choose one of {', '.join(datasets.LOADERS)}")
+    loader = datasets.LOADERS[name]
+    if name in datasets.EMBEDDED:
+        if path is not None:
+            raise ValueError(f"{name} needs no files; leave out --path")
+        found = loader()
+    elif path is None:
+        raise ValueError(f"{name} is read from its files; say where they are with --path")
+    else:
+        found = loader(path)
+    print(inspect.getdoc(loader))
+    print()
+    (n, d), rank = found.X.shape, np.linalg.matrix_rank(found.X - found.X.mean(axis=0))
+    print(f"items        {n:,}, {d} features (rank {rank} about the mean)")
+    print(f"labels       {len(found.labels):,}, {int(np.sum(found.labels > 0)):,} of them +1")
+    wins = [int(np.sum(found.outcomes == side)) for side in (1, -1, 0)]
+    print(f"comparisons  {len(found.pairs):,} pairs from {int(found.counts.sum()):,} answers: first {wins[0]:,}, second"
+          f" {wins[1]:,}, even {wins[2]:,}")  # fmt: skip
+    if found.groups is not None:
+        sizes = np.unique(found.groups, return_counts=True)[1]
+        print(f"groups       {len(sizes):,}, the largest of {sizes.max()}")
+    print(f"source       {found.source}")
+
+
 def _load(path: Path, features: pd.DataFrame) -> BradleyTerry:
     from pairsmith.model import BradleyTerry
 
@@ -401,6 +461,7 @@ def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
             color="0.4",
         )
     axis.set(xlabel=f"score, with {level:.0%} intervals", title=f"{len(frame)} items, best first")
+    axis.set_ylim(0, len(shown) + 1)
     axis.grid(axis="x", alpha=0.25)
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(left=False)

@@ -42,14 +42,16 @@ if TYPE_CHECKING:
 OBJECTIVES = {
     "d-optimal": 0,
     "local-d-optimal": 0,
+    "averaged-d-optimal": 0,
     "a-optimal": 16,
     "entropy": 0,
     "fisher": 8,
     "mutual-information": 40,
     "random": 0,
 }
-WITH_MODEL = ("local-d-optimal", "entropy", "fisher", "mutual-information")
-RESUMABLE = ("d-optimal", "local-d-optimal", "a-optimal")
+BY_ENGINE = ("d-optimal", "local-d-optimal", "averaged-d-optimal")
+WITH_MODEL = ("local-d-optimal", "averaged-d-optimal", "entropy", "fisher", "mutual-information")
+RESUMABLE = (*BY_ENGINE, "a-optimal")
 
 
 @dataclass(frozen=True)
@@ -139,9 +141,10 @@ def select(
     ridge : float or "auto"
         The objective's lambda. "auto" is the paper's choice, 1e-5 times the mean norm of the feature vectors.
     objective : str
-        "d-optimal"; "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model; "a-optimal",
-        which lowers the trace of A^-1; the paper's competitors "entropy", "fisher" and "mutual-information", which use
-        a model too; or "random".
+        "d-optimal"; "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model;
+        "averaged-d-optimal", the same with p shrunk toward 1/2 by how uncertain the model is; "a-optimal", which lowers
+        the trace of A^-1; the paper's competitors "entropy", "fisher" and "mutual-information", which use a model too;
+        or "random".
     algorithm : str
         "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
         "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
@@ -175,7 +178,7 @@ def select(
     k = _whole(k, "k")
     _check_name(objective, "objective", tuple(OBJECTIVES))
     _check_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS))
-    by_engine = objective in ("d-optimal", "local-d-optimal")
+    by_engine = objective in BY_ENGINE
     if algorithm != "auto" and not (objective == "d-optimal" or (by_engine and algorithm == "engine")):
         raise ValueError(f"algorithm={algorithm!r} is for objective='d-optimal'; leave it out for {objective!r}")
     if pool_size is not None:
@@ -210,7 +213,11 @@ def select(
     if objective in WITH_MODEL:
         model = _model(features, objective, known, labels, comparisons, outcomes, model)
         scores = np.concatenate([block @ model.coef_ for _, block in blocks(features)])
-    weighing = scores if objective == "local-d-optimal" else None
+    if objective == "averaged-d-optimal":
+        assert scores is not None
+        assert model is not None
+        scores = scores * _doubt(features, model)
+    weighing = scores if by_engine else None
     saved = None
     if checkpoint is not None:
         problem = _problem(features, lam, known, compared, remaining, max_per_item, objective, weighing)
@@ -426,6 +433,16 @@ def _model(
         comparisons=None if outcomes is None else np.searchsorted(items, pairs),
         outcomes=outcomes,
     )
+
+
+def _doubt(features: npt.NDArray[Any], model: BradleyTerry) -> float:
+    """By how much to shrink scores so that p is, roughly, averaged over the posterior: 1 / sqrt(1 + pi v / 8).
+
+    v is the posterior variance of a difference of scores, for a pair of items drawn at random (MacKay's approximation).
+    """
+    some = features[:: -(-len(features) // 5000)].astype(np.float64) @ model.covariance_root_
+    variance = 2 * float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
+    return float(1 / np.sqrt(1 + np.pi * variance / 8))
 
 
 def _problem(

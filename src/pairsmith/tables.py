@@ -248,6 +248,7 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
         raise ValueError(f"{path} has two columns called {twice[0]!r}; rename one")
     text = text_columns(names)
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # float_precision, which older pandas needs
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
         return pd.read_csv(
             path,

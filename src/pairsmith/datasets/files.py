@@ -1,0 +1,98 @@
+"""Features from files: MSLR, SIFT, and any folder in the form of ROP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from pairsmith.datasets.base import Dataset, file_in
+from pairsmith.tables import read_answers, read_items, read_labels
+
+
+def mslr(folder: str | Path, *, rows: int | None = None) -> Dataset:
+    """Documents of MSLR-WEB10K, d = 136, grouped by query: Fold1/train.txt or any .txt in SVMlight form with qid.
+
+    Get it from Microsoft Research. Labels are +1 for relevance 1 and more. Columns that never change are dropped (the
+    paper keeps 134); `rows` reads so many documents only.
+    """
+    from sklearn.datasets import load_svmlight_file
+
+    path = file_in(
+        folder, "Fold1/train.txt", "train.txt", *(found.name for found in sorted(Path(folder).glob("*.txt")))
+    )
+    try:
+        if rows is None:
+            X, relevance, query = load_svmlight_file(str(path), query_id=True)
+        else:
+            from io import BytesIO
+            from itertools import islice
+
+            with open(path, "rb") as file:
+                X, relevance, query = load_svmlight_file(BytesIO(b"".join(islice(file, rows))), query_id=True)
+    except ValueError as error:
+        raise ValueError(f"{path} is not in SVMlight form: {' '.join(str(error).split())}") from None
+    if len(np.unique(query)) < 2:
+        raise ValueError(f"{path} has no qid:, or a single one; pairs are formed within queries")
+    dense = X.toarray()
+    dense = dense[:, dense.max(axis=0) > dense.min(axis=0)]
+    return Dataset(
+        "mslr",
+        dense,
+        "MSLR-WEB10K, Microsoft Research (Qin and Liu, 2013)",
+        labeled=np.arange(len(dense)),
+        labels=np.where(relevance >= 1, 1, -1),
+        groups=query,
+    )
+
+
+def sift(folder: str | Path, *, rows: int = 3000, seed: int = 0) -> Dataset:
+    """SIFT descriptors, d = 128: `rows` of them at random, without reading the whole file.
+
+    SIFT10Mfeatures.mat (UCI; HDF5, needs h5py) or a tab-separated .tsv with 128 numbers and, optionally, an id a line.
+    """
+    tables = sorted(Path(folder).glob("*.tsv")) if Path(folder).is_dir() else []
+    path = file_in(folder, "SIFT10Mfeatures.mat", "SIFT10M/SIFT10Mfeatures.mat", *(found.name for found in tables))
+    rng = np.random.default_rng(seed)
+    source = "SIFT10M, UCI machine learning repository"
+    if path.suffix == ".mat":
+        try:
+            import h5py  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            raise ValueError(f"{path}: reading MATLAB files of this kind needs h5py; pip install h5py") from None
+        with h5py.File(path, "r") as file:
+            wide = [value for value in file.values() if getattr(value, "ndim", 0) == 2 and 128 in value.shape]
+            if not wide:
+                raise ValueError(f"{path} has no matrix with 128 rows or columns")
+            matrix = wide[0]
+            upright = matrix.shape[1] == 128
+            chosen = np.sort(rng.choice(matrix.shape[0 if upright else 1], rows, replace=False))
+            X = np.array(matrix[chosen] if upright else matrix[:, chosen].T)
+        return Dataset("sift", X.astype(np.float64), source, ids=chosen)
+    try:
+        table = np.loadtxt(path, delimiter="\t", ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
+    if table.shape[1] not in (128, 129):
+        raise ValueError(f"{path} has {table.shape[1]} columns; 128 and, optionally, an id are expected")
+    if rows > len(table):
+        raise ValueError(f"rows={rows}, but {path} has {len(table)}")
+    chosen = np.sort(rng.choice(len(table), rows, replace=False))
+    return Dataset("sift", table[chosen, :128], source, ids=chosen)
+
+
+def rop(folder: str | Path, name: str = "rop") -> Dataset:
+    """Any data in three tables by item id: features.csv, and labels.csv and comparisons.csv where there are any.
+
+    comparisons.csv has the columns first, second and outcome, and count where an answer stands for several.
+    """
+    items = read_items(file_in(folder, "features.csv"))
+    found = {}
+    if (Path(folder) / "labels.csv").exists():
+        found["labeled"], labels = read_labels(Path(folder) / "labels.csv", items)
+        found["labels"] = np.where(labels == np.unique(labels)[-1], 1, -1)
+    if (Path(folder) / "comparisons.csv").exists():
+        found["pairs"], outcomes, counts = read_answers(Path(folder) / "comparisons.csv", items)
+        found["outcomes"], found["counts"] = outcomes.astype(np.int64), counts.astype(np.int64)
+    X = items.features.to_numpy(dtype=np.float64)
+    return Dataset(name, X, f"the folder {folder}", ids=items.features.index.to_numpy(dtype=object), **found)
