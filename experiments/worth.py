@@ -227,7 +227,7 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
             difference = (wide[criterion] - wide["random"]).unstack()
             mean = difference[[k for k in MARKS if 0 < k <= upto]].mean(axis=1)
             curve = wide[criterion].groupby("K").mean()
-            reached = curve.index[(curve >= final) & (curve.index > 0)]
+            reached = curve.index[(curve >= final - 1e-12) & (curve.index > 0)]
             rows.append(
                 {"data": name, "criterion": criterion, "AUC at the end": curve.get(upto, np.nan),
                  "over random": mean.mean(), "+-": 1.96 * mean.std(ddof=1) / np.sqrt(len(mean)),
