@@ -28,7 +28,8 @@ ARROWS = {
     "scan": {"design", "candidates", "kernels"},
     "greedy": {"design", "candidates", "kernels"},
     "datasets": {"candidates", "tables"},  # a folder; its files may import each other
-    "model": {"candidates", "storage"},
+    "model": {"candidates", "logistic", "storage"},
+    "logistic": set(),
     "features": {"design"},
     "design": set(),
     "candidates": set(),

@@ -1,5 +1,6 @@
 """Loaders on tiny files in the published formats, sound and damaged."""
 
+import h5py
 import numpy as np
 import pytest
 
@@ -110,6 +111,9 @@ def test_netflix_in_every_form(tmp_path):
         for (i, j), win in zip(data.pairs, data.outcomes, strict=True):
             assert win == (1 if scores[i] > scores[j] else -1)  # the paper breaks ties by -1
     assert datasets.netflix(plain, least=8, d=4).source.endswith("user 3")
+    assert datasets.netflix(prize, nth=1, least=5, d=4).source != datasets.netflix(prize, least=5, d=4).source
+    with pytest.raises(ValueError, match="nth=12, but only"):
+        datasets.netflix(prize, nth=12, least=1, d=4)
     with pytest.raises(ValueError, match="no user rated more than least=833"):
         datasets.netflix(plain, d=4)
     with pytest.raises(ValueError, match="user=77 is not among"):
@@ -118,12 +122,33 @@ def test_netflix_in_every_form(tmp_path):
         datasets.netflix(plain, 3)
 
 
+def test_netflix_across_blocks(tmp_path, monkeypatch):
+    table = ratings_table()
+    lines = []
+    for movie in range(9):
+        lines += [f"{movie}:", *(f"{user},{table[user, movie]},2005-09-06" for user in np.flatnonzero(table[:, movie]))]
+    (tmp_path / "combined_data_1.txt").write_bytes("\r\n".join(lines).encode())  # and no end of line at the end
+    whole = datasets.netflix(tmp_path, 3, d=4)
+    monkeypatch.setattr("pairsmith.datasets.ratings._BLOCK", 40)
+    (tmp_path / "combined_data_1.txt").write_bytes("\n".join(lines).encode())  # another file: nothing old is served
+    cut = datasets.netflix(tmp_path, 3, d=4)
+    np.testing.assert_array_equal(cut.X, whole.X)
+    np.testing.assert_array_equal(cut.outcomes, whole.outcomes)
+    damaged = [*lines[:30], "x", *lines[30:]]
+    (tmp_path / "combined_data_1.txt").write_text("\n".join(damaged))
+    with pytest.raises(ValueError, match="line 31: 'x'"):
+        datasets.netflix(tmp_path, 3, d=4)
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
         ("5,3,2005-01-01\n", "line 1: the file must begin"),
         ("1:\n5,3,2005-01-01\nfive,3,x\n", "line 3: 'five,3,x'"),
+        ("1:\n5,3,2005-01-01\n6,9,2005-01-01\n", "line 3: '6,9,2005-01-01'"),
+        ("1:\n5,3,2005-01-01\n99999999999,3,x\n", "line 3: '99999999999,3,x'"),
         ("1:\n", "has no ratings"),
+        ("1:\n5,3,2005-01-01\n5,4,2005-01-02\n", "rated a movie twice"),
     ],
 )
 def test_damaged_netflix(tmp_path, content, told):
@@ -172,6 +197,20 @@ def test_sift(tmp_path):
     np.savetxt(tmp_path / "sift.tsv", table[:, :50], fmt="%d", delimiter="\t")
     with pytest.raises(ValueError, match="has 50 columns"):
         datasets.sift(tmp_path, rows=10)
+
+
+@pytest.mark.parametrize("upright", [True, False])
+def test_sift_as_published(tmp_path, upright):
+    table = np.random.default_rng(0).integers(0, 192, (40, 128), dtype=np.uint8)
+    with h5py.File(tmp_path / "SIFT10Mfeatures.mat", "w") as file:
+        file["fea"] = table if upright else table.T
+    data = datasets.sift(tmp_path, rows=10, seed=1)
+    np.testing.assert_array_equal(data.X, table[data.ids])
+    with pytest.raises(ValueError, match="rows=41, but .* has 40"):
+        datasets.sift(tmp_path, rows=41)
+    (tmp_path / "SIFT10Mfeatures.mat").write_bytes(b"MATLAB 5.0 MAT-file")
+    with pytest.raises(ValueError, match="no MATLAB file of version 7.3"):
+        datasets.sift(tmp_path)
 
 
 def test_a_folder_of_tables(tmp_path):

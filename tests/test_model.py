@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
+from pairsmith.logistic import auc
 
 
 def not_for_us(estimator):
@@ -300,3 +301,10 @@ def test_ridges_are_positive():
         ps.BradleyTerryCV(metric="accuracy").fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="validation: an AUC needs"):
         ps.BradleyTerryCV().fit(np.eye(4), comparisons=[(0, 1)], outcomes=[1])
+
+
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_auc_is_scikit_learns(levels):
+    rng = np.random.default_rng(levels)
+    y, scores, weights = rng.choice([-1.0, 1.0], 60), rng.integers(levels, size=60) / 7, rng.random(60)
+    assert auc(y, scores, weights) == pytest.approx(roc_auc_score(y, scores, sample_weight=weights), abs=1e-13)

@@ -9,6 +9,7 @@ The map, from the outside in:
     cli          the command line
     selection    select() and Selection: input checked, names resolved, run, timed
     model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
+    logistic     the model's numerics
     engine       the default algorithm: exact, from a few scans of all pairs
     scan         every pair whose gain reaches a floor, screened in float32, tiled
     certificate  how far the picks can be from the best possible ones

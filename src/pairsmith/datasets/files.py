@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pairsmith.datasets.base import Dataset, file_in
+from pairsmith.datasets.base import Dataset, Ints, file_in
 from pairsmith.tables import read_answers, read_items, read_labels
 
 
@@ -57,16 +57,20 @@ def sift(folder: str | Path, *, rows: int = 3000, seed: int = 0) -> Dataset:
     source = "SIFT10M, UCI machine learning repository"
     if path.suffix == ".mat":
         try:
-            import h5py  # type: ignore[import-not-found,unused-ignore]
+            import h5py
         except ImportError:
-            raise ValueError(f"{path}: reading MATLAB files of this kind needs h5py; pip install h5py") from None
-        with h5py.File(path, "r") as file:
+            raise ValueError(f"{path}: reading it needs h5py; pip install 'pairsmith[data]'") from None
+        try:
+            opened = h5py.File(path, "r")
+        except OSError:
+            raise ValueError(f"{path} is no MATLAB file of version 7.3 (HDF5), or damaged") from None
+        with opened as file:
             wide = [value for value in file.values() if getattr(value, "ndim", 0) == 2 and 128 in value.shape]
             if not wide:
                 raise ValueError(f"{path} has no matrix with 128 rows or columns")
             matrix = wide[0]
             upright = matrix.shape[1] == 128
-            chosen = np.sort(rng.choice(matrix.shape[0 if upright else 1], rows, replace=False))
+            chosen = _some_rows(rng, rows, matrix.shape[0 if upright else 1], path)
             X = np.array(matrix[chosen] if upright else matrix[:, chosen].T)
         return Dataset("sift", X.astype(np.float64), source, ids=chosen)
     try:
@@ -75,10 +79,14 @@ def sift(folder: str | Path, *, rows: int = 3000, seed: int = 0) -> Dataset:
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
     if table.shape[1] not in (128, 129):
         raise ValueError(f"{path} has {table.shape[1]} columns; 128 and, optionally, an id are expected")
-    if rows > len(table):
-        raise ValueError(f"rows={rows}, but {path} has {len(table)}")
-    chosen = np.sort(rng.choice(len(table), rows, replace=False))
+    chosen = _some_rows(rng, rows, len(table), path)
     return Dataset("sift", table[chosen, :128], source, ids=chosen)
+
+
+def _some_rows(rng: np.random.Generator, rows: int, there: int, path: Path) -> Ints:
+    if rows > there:
+        raise ValueError(f"rows={rows}, but {path} has {there}")
+    return np.sort(rng.choice(there, rows, replace=False))
 
 
 def rop(folder: str | Path, name: str = "rop") -> Dataset:

@@ -1,0 +1,349 @@
+"""What the experiments share: options, data by name, work saved as it is done, timings, and the look of figures.
+
+A new data set is a function from a seed to a `Dataset`, named in `data_set`; `recipes` is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+
+matplotlib.use("Agg")
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import threadpoolctl
+from rich.console import Console
+from rich.progress import track
+
+import pairsmith as ps
+from pairsmith.datasets import Dataset
+
+HERE = Path(__file__).resolve().parent
+LABELED = {"rop": 30, "sushi": 15, "recipes": 15, "sift": 30, "mslr": 30}  # the paper's |A|; 20 for the others
+EMBEDDED = ["synthetic", "diabetes", "breast_cancer", "digits"]
+WITH_ANSWERS = [*EMBEDDED, "rop", "sushi", "netflix", "camra", "recipes"]
+ONLY_FEATURES = ["sift", "mslr"]  # for time only
+RATED = {
+    "netflix": 833,
+    "camra": 300,
+}  # a user rated more than so many (the paper's CAMRa: 896; most copies are smaller)
+MUTUAL = 10  # mutual information goes this far, as in the paper: exact, and fast
+MARKS = [1, 2, 5, *range(10, 201, 10)]  # K at which times are kept
+
+SHORT = {
+    "NG": "naive",
+    "FG": "factorization",
+    "SG": "scalar",
+    "NL": "naive-lazy",
+    "FLP": "factorization-lazy",
+    "FLM": "factorization-lazy-memo",
+    "SLP": "scalar-lazy",
+    "SLM": "scalar-lazy-memo",
+    "engine": "engine",
+}
+# Families by colour (Okabe and Ito's, safe for the colour-blind), kinds of search by line.
+COLOURS = {
+    **dict.fromkeys(("NG", "NL"), "0.45"),
+    **dict.fromkeys(("FG", "FLP", "FLM"), "#0072b2"),
+    **dict.fromkeys(("SG", "SLP", "SLM"), "#009e73"),
+    "engine": "#d55e00",
+    "d-optimal": "#d55e00",
+    "fisher": "#cc79a7",
+    "entropy": "#e69f00",
+    "mutual-information": "#56b4e9",
+    "random": "0.45",
+}
+LINES = {**dict.fromkeys(("NL", "FLP", "SLP"), "--"), **dict.fromkeys(("FLM", "SLM"), ":")}
+
+console = Console(highlight=False)
+
+
+def options(doc: str) -> argparse.Namespace:
+    """The command line of every experiment, and where its results and figures go."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", choices=("quick", "paper"), default="quick")
+    parser.add_argument("--data", type=Path, default=Path("data"), help="folder with netflix/, camra/, sift/, ...")
+    parser.add_argument("--redraw", action="store_true", help="do no work; draw from the results there are")
+    chosen = parser.parse_args()
+    chosen.quick = chosen.scale == "quick"
+    chosen.results = HERE / "results" if not chosen.quick else HERE / "results" / "quick"
+    chosen.figures = HERE.parent / "docs" / "figures" if not chosen.quick else HERE.parent / "figures"
+    for folder in (chosen.results, chosen.figures):
+        folder.mkdir(parents=True, exist_ok=True)
+    return chosen
+
+
+def there(names: Iterable[str], folder: Path) -> list[str]:
+    """Those whose files are there, or need none; the others are named."""
+    found = [name for name in names if name in EMBEDDED or (folder / name).is_dir()]
+    if missing := [name for name in names if name not in found]:
+        console.print(f"Left out, as {folder} has no such folder: {', '.join(missing)}")
+    return found
+
+
+# Data
+
+
+def data_set(name: str, seed: int, folder: Path) -> Dataset:
+    """The data that repetition number `seed` uses: drawn anew, another user, another query, or the same."""
+    if name == "synthetic":
+        return ps.datasets.synthetic(500, 20, seed=seed)
+    if name in RATED:
+        return _standardised(getattr(ps.datasets, name)(folder / name, nth=seed, least=RATED[name]))
+    if name == "sift":
+        return ps.datasets.sift(folder / name, seed=seed)
+    if name == "mslr":
+        return _query(ps.datasets.mslr(folder / name), seed)
+    if name == "recipes":
+        return _standardised(recipes(folder / name))
+    if name in EMBEDDED:
+        data = getattr(ps.datasets, name)()
+        return _standardised(data, None if name != "digits" else np.random.default_rng(seed).permutation(1797)[:500])
+    return _standardised(getattr(ps.datasets, name)(folder / name))
+
+
+def recipes(folder: Path) -> Dataset:
+    """101 recipes that 54 people compared (CC BY 4.0): textData.txt, samples.txt and lables.txt, majorities a pair."""
+    table = pd.read_csv(folder / "textData.txt")
+    lists = [table[name].str.strip("[]").str.split(expand=True) for name in ("Ingredients", "Preparations")]
+    plain = table[["CategoryID", "Cost", "Difficulty", "PreparationTime"]]
+    X = pd.concat([plain, *lists], axis=1).to_numpy(dtype=float)
+    pairs, wins = (
+        np.array(
+            [part.split(",") for part in (folder / name).read_text().replace("\n", ";").split(";") if part.strip()]
+        )
+        for name in ("samples.txt", "lables.txt")
+    )
+    answers = pd.DataFrame(np.column_stack([pairs.astype(int) - 1, wins.astype(float).astype(int)]))
+    turned = np.where(answers[0] < answers[1], 1, -1)
+    votes = pd.DataFrame(
+        {"i": answers[[0, 1]].min(axis=1), "j": answers[[0, 1]].max(axis=1), "win": answers[2] * turned}
+    )
+    votes = votes.groupby(["i", "j"]).win.agg(["sum", "size"]).reset_index()
+    score = np.bincount(votes.i, votes["sum"], len(X)) - np.bincount(votes.j, votes["sum"], len(X))
+    seen = np.unique(votes[["i", "j"]])
+    return Dataset(
+        "recipes", X, "recipes compared by people, CC BY 4.0",
+        labeled=seen, labels=np.where(score[seen] > np.median(score[seen]), 1, -1),
+        pairs=votes[["i", "j"]].to_numpy(), outcomes=np.sign(votes["sum"]).to_numpy(), counts=votes["size"].to_numpy(),
+    )  # fmt: skip
+
+
+def _standardised(data: Dataset, rows: Any = None) -> Dataset:
+    """Columns of mean 0 and variance 1 (there is no intercept), those that never change left out; only these rows."""
+    items = np.arange(len(data.X)) if rows is None else np.sort(rows)
+    X = data.X[items][:, np.ptp(data.X[items], axis=0) > 0]
+    place = np.full(len(data.X), -1)
+    place[items] = np.arange(len(items))
+    kept, asked = place[data.labeled] >= 0, (place[data.pairs] >= 0).all(axis=1)
+    return Dataset(
+        data.name, (X - X.mean(axis=0)) / X.std(axis=0), data.source, ids=data.ids[items],
+        labeled=place[data.labeled[kept]], labels=data.labels[kept],
+        pairs=place[data.pairs[asked]], outcomes=data.outcomes[asked], counts=data.counts[asked],
+    )  # fmt: skip
+
+
+def _query(data: Dataset, seed: int) -> Dataset:
+    """The documents of one of the queries that have at least 150."""
+    assert data.groups is not None
+    queries, counts = np.unique(data.groups, return_counts=True)
+    large = queries[counts >= 150]
+    if seed >= len(large):
+        raise ValueError(f"there are only {len(large)} queries with 150 documents or more")
+    return Dataset(data.name, data.X[data.groups == large[seed]], f"{data.source}, query {large[seed]}")
+
+
+# The setup of the paper's Sec. 6.1
+
+
+class Task(NamedTuple):
+    """What a criterion is given: the training items, the labels revealed, the pairs that may be asked."""
+
+    X: np.ndarray
+    labeled: np.ndarray
+    labels: np.ndarray
+    candidates: np.ndarray | None  # None: all pairs
+
+    def n_candidates(self) -> int:
+        return len(self.X) * (len(self.X) - 1) // 2 if self.candidates is None else len(self.candidates)
+
+    def select(self, method: str, k: int, **more: Any) -> ps.Selection:
+        """`method` is an algorithm's short name (D-optimal) or an objective."""
+        how = {"algorithm": SHORT[method]} if method in SHORT else {"objective": method, "labels": self.labels}
+        return ps.select(self.X, k, labeled=self.labeled, candidates=self.candidates, random_state=0, **how, **more)
+
+
+def training(data: Dataset, seed: int, fold: int = 0) -> tuple[Task, np.ndarray, np.ndarray, np.ndarray]:
+    """The task, and the training, validation and test items.
+
+    A fifth of the items, the same in all folds, is for validation; the rest is cut in four parts, one of them for
+    testing: 60, 20 and 20 of 100, as the paper's table has them. Data without answers are used whole.
+    """
+    rng = np.random.default_rng([seed, 1])
+    if len(data.pairs) == 0:
+        n = len(data.X)
+        labels = np.resize([-1, 1], n)
+        A = rng.choice(n, LABELED.get(data.name, 20), replace=False)
+        return Task(data.X, A, labels[A], None), np.arange(n), np.zeros(0, int), np.zeros(0, int)
+    items = rng.permutation(np.unique(data.pairs))  # what nobody compared is of no use
+    validation, rest = items[: len(items) // 5], items[len(items) // 5 :]
+    test = rest[fold::4]
+    train = np.sort(np.setdiff1d(rest, test))
+    label = np.zeros(len(data.X), dtype=int)
+    label[data.labeled] = data.labels
+    known = np.flatnonzero(label[train])
+    A = rng.choice(known, min(LABELED.get(data.name, 20), len(known)), replace=False)
+    while len(np.unique(label[train[A]])) < 2:
+        A = rng.choice(known, len(A), replace=False)
+    pairs = among(data, train)[0]
+    whole = len(pairs) == len(train) * (len(train) - 1) // 2
+    return Task(data.X[train], A, label[train[A]], None if whole else pairs), train, validation, test
+
+
+def among(data: Dataset, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The comparisons of these items, numbered by their place among them, and the outcomes."""
+    place = np.full(len(data.X), -1)
+    place[items] = np.arange(len(items))
+    pairs = place[data.pairs]
+    inside = (pairs >= 0).all(axis=1)
+    return pairs[inside], data.outcomes[inside]
+
+
+# Work
+
+
+def stored(path: Path, units: list[dict[str, Any]], work: Callable[..., list[dict[str, Any]]], jobs: int = 1) -> Any:
+    """A table with the rows that `work(**unit)` gives for every unit, what `path` holds already not done again.
+
+    Saved whole after each unit: stopped at any moment and started again, it goes on. With jobs > 1, units run beside
+    each other, with one thread each.
+    """
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame()
+    names = list(units[0])
+    done = set(table[names].astype(str).itertuples(index=False, name=None)) if len(table) else set()
+    todo = [unit for unit in units if tuple(str(unit[name]) for name in names) not in done]
+
+    def results() -> Iterable[tuple[dict[str, Any], list[dict[str, Any]]]]:
+        if jobs == 1:
+            yield from ((unit, work(**unit)) for unit in todo)
+        else:
+            with threadpoolctl.threadpool_limits(1):
+                both = joblib.delayed(lambda unit: (unit, work(**unit)))
+                yield from joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1)(map(both, todo))
+
+    for unit, rows in track(results(), path.stem, total=len(todo), console=console, disable=not todo):
+        table = pd.concat([table, pd.DataFrame([{**unit, **row} for row in rows])], ignore_index=True)
+        part = path.with_suffix(".part")
+        table.to_csv(part, index=False)
+        os.replace(part, path)
+    wanted = {tuple(str(unit[name]) for name in names) for unit in units}
+    return table[[key in wanted for key in table[names].astype(str).itertuples(index=False, name=None)]]
+
+
+def timings(chosen: argparse.Namespace, units: list[tuple[str, int, str]]) -> Any:
+    """Seconds to each K of MARKS for (data, seed, algorithm or objective), one at a time; see `time_selection`."""
+    limit = 4.0 if chosen.quick else 30.0
+    asked = [{"data": data, "seed": seed, "method": method} for data, seed, method in units]
+    path = chosen.results / "timings.csv"
+    if chosen.redraw:
+        return pd.read_csv(path).merge(pd.DataFrame(asked))
+    return stored(path, asked, lambda **unit: time_selection(**unit, folder=chosen.data, limit=limit))
+
+
+def repeats(chosen: argparse.Namespace, name: str) -> int:
+    """How often a data set is timed: with other labels, another user, another query."""
+    return 1 if chosen.quick or name in ("sift", "digits") else 5
+
+
+def time_selection(data: str, seed: int, method: str, folder: Path, limit: float) -> list[dict[str, Any]]:
+    """Time one selection of 200 pairs ("gaussian 3000 400" is N and d of Gaussian data; else a data set's name).
+
+    Each step of naive greedy costs the same. Where 200 would take longer than `limit` seconds, it makes as many as fit,
+    at least three, and the rest is extrapolated and marked so.
+    """
+    if data.startswith("gaussian"):
+        n, d = map(int, data.split()[1:])
+        task = Task(np.random.default_rng(seed).standard_normal((n, d)), np.arange(30), np.resize([-1, 1], 30), None)
+    else:
+        task = training(data_set(data, seed, folder), seed)[0]
+    d, pairs = task.X.shape[1], task.n_candidates()
+    k = MUTUAL if method == "mutual-information" else min(200, pairs)
+    small = Task(np.random.default_rng(0).standard_normal((60, d)), np.arange(2), np.array([-1, 1]), None)
+    small.select(method, 5)  # loads the compiled code
+    if method == "NG":
+        first, second = task.select(method, 2).seconds
+        k = min(k, max(3, int(limit / (second - first))))
+    seconds = task.select(method, k).seconds
+    step = (seconds[-1] - seconds[0]) / max(1, len(seconds) - 1)
+    rows = []
+    for mark in MARKS if method == "NG" else [mark for mark in MARKS if mark <= len(seconds)]:
+        beyond = mark > len(seconds)
+        took = seconds[-1] + (mark - len(seconds)) * step if beyond else seconds[mark - 1]
+        rows.append({"n": len(task.X), "d": d, "pairs": pairs, "K": mark, "seconds": took, "extrapolated": beyond})
+    return rows
+
+
+# Figures
+
+
+def finish(figure: Any, axes: Iterable[Any], path: Path) -> None:
+    for axis in axes:
+        axis.grid(alpha=0.25)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    console.print(f"Wrote {path}")
+
+
+def curve(axis: Any, x: Any, seconds: Any, method: str, extrapolated: Any = None) -> None:
+    """A line of its method's look; hollow marks where the time was extrapolated."""
+    x, seconds = np.asarray(x), np.asarray(seconds)
+    axis.plot(x, seconds, LINES.get(method, "-"), color=COLOURS[method], lw=2.4 if method == "engine" else 1.5)
+    hollow = np.zeros(len(x), dtype=bool) if extrapolated is None else np.asarray(extrapolated, dtype=bool)
+    for marks, face in ((hollow, "white"), (~hollow, COLOURS[method])):
+        axis.plot(x[marks], seconds[marks], "o", ms=4.5, mfc=face, mec=COLOURS[method])
+
+
+def name_lines(axis: Any, ends: dict[str, tuple[float, float]]) -> None:
+    """Each line's name beside its end, moved apart where they would overlap (log scale)."""
+    axis.figure.draw_without_rendering()
+    to_pixels = axis.transData.transform
+    placed: list[float] = []
+    for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
+        at = float(to_pixels((x, y))[1])
+        placed.append(max(at, placed[-1] + 13) if placed else at)
+        axis.annotate(
+            name, (x, y), (9, (placed[-1] - at) * 72 / axis.figure.dpi), textcoords="offset points", va="center",
+            color=COLOURS.get(name, "0.2"), fontsize=9,
+        )  # fmt: skip
+
+
+def two_budgets(table: Any, by: str, label: str, path: Path) -> None:
+    """Time to K = 50 and to K = 200 against N or d, with the spread over repetitions as a band."""
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained", sharey=True)
+    for axis, k in zip(axes, (50, 200), strict=True):
+        ends = {}
+        axis.set(xscale="log", yscale="log", xlabel=label, title=f"K = {k}")
+        for method, own in table[k == table.K].groupby("method", sort=False):
+            shown = own.groupby(by).agg(mean=("seconds", "mean"), low=("seconds", "min"), high=("seconds", "max"),
+                                        extrapolated=("extrapolated", "any"))  # fmt: skip
+            curve(axis, shown.index, shown["mean"], method, shown.extrapolated)
+            axis.fill_between(shown.index, shown.low, shown.high, color=COLOURS[method], alpha=0.15, lw=0)
+            ends[method] = (shown.index[-1], shown["mean"].iloc[-1])
+        low, high = axis.get_xlim()
+        axis.set_xlim(low, high * (high / low) ** 0.14)
+        ticks = sorted(table[by].unique())
+        axis.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axis.minorticks_off()
+        name_lines(axis, ends)
+    axes[0].set_ylabel("seconds")
+    if table.extrapolated.any():
+        axes[0].annotate("hollow: extrapolated", (0.02, 0.96), xycoords="axes fraction", color="0.4", fontsize=9)
+    finish(figure, axes, path)
