@@ -1,12 +1,18 @@
 # make demo    what pairsmith does, on data that comes with scikit-learn
 # make test    everything that must hold before a change lands (includes make check)
 # make check   ruff and mypy
+# make figures the paper's table and figures, in minutes, into figures/; SCALE=paper: in hours, into docs/figures/
+#              DATA=folder has the public data sets that need files: netflix/, camra/, sift/, mslr/, sushi/, ...
 # Each creates .venv and installs what it needs on the first run; after that it starts at once.
 
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check clean
+SCALE ?= quick
+DATA ?= data
+FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
+
+.PHONY: demo test check figures clean
 .DELETE_ON_ERROR:
 
 demo: .venv/demo
@@ -20,8 +26,11 @@ check: .venv/dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+figures: .venv/demo
+	@for name in $(FIGURES); do $(BIN)/python experiments/$$name.py --scale $(SCALE) --data $(DATA) || exit 1; done
+
 clean:
-	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo figures build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Stamps: touched when an install succeeded, stale when pyproject.toml changes.

@@ -46,6 +46,22 @@ def evaluate(data: str, seed: int, fold: int, folder: Path) -> list[dict[str, An
     return rows
 
 
+def facts(data: str, seed: int, folder: Path) -> list[dict[str, Any]]:
+    """Sizes of the data, the ridge of the design, and the AUCs when all training comparisons are answered."""
+    held = common.data_set(data, seed, folder)
+    task, train, validation, test = common.training(held, seed)
+    n = len(held.X)
+    row = {
+        "n": n, "d": held.X.shape[1], "labeled": len(task.labeled), "pairs": len(held.pairs) or n * (n - 1) // 2,
+        "training": task.n_candidates(), "ridge": ps.select(task.X, 1, objective="random", random_state=0).ridge,
+        "labels": np.nan, "comparisons": np.nan,
+    }  # fmt: skip
+    if len(held.pairs):
+        found = Judge(held, task, train, validation, test, seed)(*common.among(held, train))
+        row.update(labels=found["labels"], comparisons=found["comparisons"])
+    return [row]
+
+
 class Judge:
     """Fits to the labels revealed and the answers given, with the ridge that validates best; then tests."""
 

@@ -6,11 +6,11 @@ python experiments/time_n.py [--scale paper]
 import common
 
 chosen = common.options(__doc__)
-sizes, repeats = ([250, 500, 1000], 1) if chosen.quick else ([500, 1000, 2000, 3000, 5000], 2)
+sizes, repeats = ([250, 500, 1000], 1) if chosen.quick else ([500, 1000, 2000, 3000, 5000], 3)
 units = [
     (f"gaussian {n} 400", seed, method)
     for n in sizes
-    for seed in range(repeats if n < 5000 else 1)
+    for seed in range(repeats if n < 2000 else 1)
     for method in common.SHORT
     if n < 5000 or method not in ("FG", "NL", "NG")
 ]

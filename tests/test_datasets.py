@@ -206,10 +206,10 @@ def test_sift_as_published(tmp_path, upright):
         file["fea"] = table if upright else table.T
     data = datasets.sift(tmp_path, rows=10, seed=1)
     np.testing.assert_array_equal(data.X, table[data.ids])
-    with pytest.raises(ValueError, match="rows=41, but .* has 40"):
+    with pytest.raises(ValueError, match=r"rows=41, but .* has 40"):
         datasets.sift(tmp_path, rows=41)
     (tmp_path / "SIFT10Mfeatures.mat").write_bytes(b"MATLAB 5.0 MAT-file")
-    with pytest.raises(ValueError, match="no MATLAB file of version 7.3"):
+    with pytest.raises(ValueError, match="no MATLAB file of version"):
         datasets.sift(tmp_path)
 
 

@@ -22,15 +22,22 @@ _BLOCK = 1 << 26  # bytes read at a time
 
 
 def netflix(
-    folder: str | Path, user: int | None = None, *, nth: int = 0, least: int = 833, d: int = 30, seed: int = 0
+    folder: str | Path,
+    user: int | None = None,
+    *,
+    nth: int = 0,
+    least: int = 833,
+    d: int = 30,
+    ties: int = -1,
+    seed: int = 0,
 ) -> Dataset:
     """The movies that one user rated, d = 30 by matrix factorisation over all ratings (Appendix B).
 
     Reads the Netflix Prize files, combined_data_*.txt or mv_*.txt ("movie:", then "user,rating,date"), block by block,
     or a text matrix ratings*.txt (a row a user, a column a movie, 0 for none). `user` is an id in the files; None takes
     the `nth` (from 0) of those who rated more than `least` movies. Label +1 where a rating is above the user's mean, -1
-    else; of two equal ratings the second is taken for the better one, as in the paper. All files together are 100
-    million ratings of 17,770 movies by 480,189 users; what was read last is kept, so that the next user comes at once.
+    else; two equal ratings have the outcome `ties`, -1 in the paper. All files together are 100 million ratings of
+    17,770 movies by 480,189 users; what was read last is kept, so that the next user comes at once.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -38,15 +45,22 @@ def netflix(
     files = sorted(folder.glob("combined_data_*.txt")) or sorted(folder.glob("mv_*.txt"))
     if not files and not (files := sorted(folder.glob("ratings*.txt"))[:1]):
         raise ValueError(f"{folder} has no combined_data_*.txt, mv_*.txt or ratings*.txt")
-    return _of_user("netflix", files, user, nth, least, d, seed, "Netflix Prize data")
+    return _of_user("netflix", files, user, nth, least, d, ties, seed, "Netflix Prize data")
 
 
 def camra(
-    folder: str | Path, user: int | None = None, *, nth: int = 0, least: int = 896, d: int = 10, seed: int = 0
+    folder: str | Path,
+    user: int | None = None,
+    *,
+    nth: int = 0,
+    least: int = 896,
+    d: int = 10,
+    ties: int = -1,
+    seed: int = 0,
 ) -> Dataset:
     """As `netflix`, d = 10, from CAMRa 2011: userRatingTrain.txt and userRatingTest.txt, lines "user item rating"."""
     files = [file_in(folder, name) for name in ("userRatingTrain.txt", "userRatingTest.txt")]
-    return _of_user("camra", files, user, nth, least, d, seed, "CAMRa 2011, processed")
+    return _of_user("camra", files, user, nth, least, d, ties, seed, "CAMRa 2011, processed")
 
 
 def _triples(path: Path) -> Ratings:
@@ -135,7 +149,7 @@ def _factorised(
 
 
 def _of_user(
-    name: str, files: list[Path], user: int | None, nth: int, least: int, d: int, seed: int, source: str
+    name: str, files: list[Path], user: int | None, nth: int, least: int, d: int, ties: int, seed: int, source: str
 ) -> Dataset:
     known = tuple((path.absolute(), path.stat().st_mtime_ns, path.stat().st_size) for path in files)
     user_ids, movie_ids, ratings, vectors = _factorised(known, d, seed)
@@ -153,7 +167,7 @@ def _of_user(
     own = slice(ratings.indptr[at], ratings.indptr[at + 1])
     order = np.argsort(ratings.indices[own])
     items, scores = ratings.indices[own][order], ratings.data[own][order].astype(np.float64)
-    pairs, outcomes = of_scores(scores, ties=-1)
+    pairs, outcomes = of_scores(scores, ties)
     return Dataset(
         name,
         vectors[items],
