@@ -262,7 +262,7 @@ def timings(chosen: argparse.Namespace, units: list[tuple[str, int, str]]) -> An
 
 def repeats(chosen: argparse.Namespace, name: str) -> int:
     """How often a data set is timed: with other labels, another user, another query."""
-    return 1 if chosen.quick or name == "sift" else 3
+    return 1 if chosen.quick or name == "sift" else 2
 
 
 def time_selection(data: str, seed: int, method: str, folder: Path, limit: float) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ python experiments/time_n.py [--scale paper]
 import common
 
 chosen = common.options(__doc__)
-sizes, repeats = ([250, 500, 1000], 1) if chosen.quick else ([500, 1000, 2000, 3000, 5000], 3)
+sizes, repeats = ([250, 500, 1000], 1) if chosen.quick else ([500, 1000, 2000, 3000, 5000], 2)
 units = [
     (f"gaussian {n} 400", seed, method)
     for n in sizes

@@ -160,7 +160,10 @@ def test_compare():
 def test_averaging_over_the_posterior_is_the_integral(mean, deviation):
     model = ps.BradleyTerry().fit(np.eye(2), comparisons=[(0, 1)], outcomes=[1])
     model.coef_, model.covariance_root_ = np.array([mean, 0.0]), np.diag([deviation, 0.0])
-    density = lambda t: expit(mean + deviation * t) * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)  # noqa: E731
+
+    def density(t):
+        return expit(mean + deviation * t) * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+
     step = [-mean / deviation] if deviation else [0.0]
     expected = quad(density, -12, 12, points=np.clip(step, -11, 11), epsabs=1e-13, limit=500)[0]
     assert model.compare([[1, 0], [0, 0]], [(0, 1)], integrate=True)[0] == pytest.approx(expected, abs=1e-9)

@@ -52,9 +52,11 @@ def value(objective, X, model, pairs, candidates, compared=(), labeled=()):
         p = np.array([expit(model.coef_ @ (X[i] - X[j])) for i, j in pairs])
         return -np.sum(p * np.log(p) + (1 - p) * np.log(1 - p))
     assert objective == "fisher"
-    I = RIDGE * np.eye(X.shape[1])  # noqa: E741
-    I_p = I + sum(weight(X, model, i, j) * np.outer(X[i] - X[j], X[i] - X[j]) for i, j in candidates) / len(candidates)
-    I_q = I + sum(weight(X, model, i, j) * np.outer(X[i] - X[j], X[i] - X[j]) for i, j in both) / max(1, len(both))
+    delta = RIDGE * np.eye(X.shape[1])
+    I_p = delta + sum(weight(X, model, i, j) * np.outer(X[i] - X[j], X[i] - X[j]) for i, j in candidates) / len(
+        candidates
+    )
+    I_q = delta + sum(weight(X, model, i, j) * np.outer(X[i] - X[j], X[i] - X[j]) for i, j in both) / max(1, len(both))
     return -np.trace(np.linalg.solve(I_q, I_p))
 
 

@@ -36,7 +36,7 @@ RIDGES = 0.5 * 1.5 ** np.arange(50, -50, -1.0)  # the paper's code: C = 1.5^i, i
 _VERSION = 1
 
 
-class BradleyTerry(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BradleyTerry(ClassifierMixin, BaseEstimator):
     """Scores s = beta'x with P(i beats j) = 1 / (1 + exp(-(s_i - s_j))) and P(y_i = +1) = 1 / (1 + exp(-s_i)).
 
     Parameters
