@@ -14,17 +14,14 @@ from sklearn.linear_model import LogisticRegression
 
 Floats = npt.NDArray[np.float64]
 
-_ROUGH = 1.0  # scikit-learn's solver takes the first steps, to this tolerance of its own; ours, cheaper, the last
-_SMALL = 1_000_000  # so few numbers are worked through in less time than it takes to call it
-
 
 def minimise(
     rows: Floats, y: Floats, weights: Floats, ridge: float, start: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """The minimum of ridge |beta|^2 + sum of weight log(1 + exp(-y beta'row)), and the factor of its Hessian there.
 
-    scikit-learn's solver does the work; Newton steps on a QR factor finish where its Hessian was too badly conditioned.
-    Small problems are Newton's alone.
+    Newton's method: less time than scikit-learn's solvers take, and it ends with the factor that the posterior needs.
+    Where it comes to no end, they are asked for a better start.
     """
     used = weights > 0
     if not used.all():
@@ -32,20 +29,10 @@ def minimise(
     d = rows.shape[1]
     if len(rows) == 0:
         return np.zeros(d), np.sqrt(2 * ridge) * np.eye(d)
-    if rows.size <= _SMALL:
-        beta, factor, done = _newton(np.zeros(d) if start is None else start, rows, y, weights, ridge)
-        if done:
-            return beta, factor
-    solver = LogisticRegression(
-        C=1 / (2 * ridge),
-        fit_intercept=False,
-        solver="newton-cholesky" if d <= 2000 else "lbfgs",
-        tol=_ROUGH,
-        max_iter=1000,
-        warm_start=True,
-    )
-    if start is not None:
-        solver.coef_, solver.intercept_ = start[None, :].copy(), np.zeros(1)
+    beta, factor, done = _newton(np.zeros(d) if start is None else start, rows, y, weights, ridge)
+    if done:
+        return beta, factor
+    solver = LogisticRegression(C=1 / (2 * ridge), fit_intercept=False, max_iter=1000)
     shown_rows, shown_y, shown_weights = rows, y, weights
     if np.all(y == y[0]):  # a row and its mirror image say the same, so one class is as good as two
         shown_rows, shown_y = np.vstack([rows, -rows[:1]]), np.append(y, -y[0])
@@ -54,11 +41,9 @@ def minimise(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what it has left to do is done below
         solver.fit(shown_rows, shown_y, sample_weight=shown_weights)
-    beta, factor, done = _newton(solver.coef_[0], rows, y, weights, ridge)
-    if not done:  # it had gone astray: from the start, slowly
-        other, other_factor, _ = _newton(np.zeros(d), rows, y, weights, ridge)
-        if _value(other, rows, y, weights, ridge) < _value(beta, rows, y, weights, ridge):
-            beta, factor = other, other_factor
+    other, other_factor, _ = _newton(solver.coef_[0], rows, y, weights, ridge)
+    if _value(other, rows, y, weights, ridge) < _value(beta, rows, y, weights, ridge):
+        return other, other_factor
     return beta, factor
 
 
