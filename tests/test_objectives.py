@@ -1,7 +1,5 @@
 """Every criterion against its definition, by enumeration."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,6 @@ from scipy.special import expit
 
 import pairsmith as ps
 from oracle import all_pairs
-from pairsmith import objectives
 
 RIDGE = 0.2
 WITH_MODEL = ("local-d-optimal", "averaged-d-optimal", "entropy", "fisher", "mutual-information")
@@ -199,64 +196,6 @@ def test_a_optimal_when_gains_collapse():
         }  # fmt: skip
         assert gains[i, j] >= max(gains.values()) * (1 - 1e-5)
         chosen.append((i, j))
-
-
-def mutual_information(pairs, scores):
-    """I(beta; Y_S) by all outcomes, beta one of the samples (the columns of scores) with equal chance."""
-    p = np.array([expit(scores[i] - scores[j]) for i, j in pairs])
-    total = 0.0
-    for outcome in product([0, 1], repeat=len(pairs)):
-        each = np.prod(np.where(np.array(outcome)[:, None] == 1, p, 1 - p), axis=0)
-        total -= each.mean() * np.log(each.mean())
-    return total + np.mean(np.sum(p * np.log(p) + (1 - p) * np.log(1 - p), axis=0))
-
-
-@pytest.mark.parametrize("options", [{}, {"max_per_item": 1}, {"candidates": ps.WithinGroups([0, 1, 0, 1, 0, 1, 1])}])
-def test_mutual_information_against_all_outcomes(options, monkeypatch):
-    monkeypatch.setattr(objectives, "_SAMPLES", 200)
-    X, model = problem(0, n=7)
-    kept = {}
-    draw = objectives._samples
-
-    def samples(*given):
-        kept.setdefault("scores", draw(*given))
-        return kept["scores"]
-
-    monkeypatch.setattr(objectives, "_samples", samples)
-    selection = ps.select(X, 3, objective="mutual-information", model=model, random_state=0, **options)
-    centred = kept["scores"]
-    groups, cap = options.get("candidates"), options.get("max_per_item")
-    chosen = []
-    for (i, j), gain in zip(selection.pairs.tolist(), selection.gains, strict=True):
-        used = [item for pair in chosen for item in pair]
-        gains = {
-            pair: mutual_information([*chosen, pair], centred) - (mutual_information(chosen, centred) if chosen else 0)
-            for pair in all_pairs(7)
-            if pair not in chosen
-            and (groups is None or groups.codes[pair[0]] == groups.codes[pair[1]])
-            and (cap is None or not set(pair) & set(used))
-        }
-        assert gains[i, j] >= max(gains.values()) - 1e-10
-        assert gain == pytest.approx(gains[i, j], abs=1e-10)
-        chosen.append((i, j))
-    assert selection.diagnostics["objective"] == pytest.approx(selection.gains.sum(), abs=1e-9)
-
-
-def test_mutual_information_beyond_all_outcomes(monkeypatch):
-    """With sampled outcomes the objective stays what all of them give, within its Monte Carlo error."""
-    X, model = problem(0, n=12, d=4)
-    exact = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    monkeypatch.setattr(objectives, "_OUTCOMES", 64)
-    sampled = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    scores = objectives._samples(X, model.coef_, model.covariance_root_, 4000, np.random.default_rng(5))
-    for selection in (exact, sampled):
-        told, error = selection.diagnostics["objective"], selection.diagnostics["objective_error"]
-        assert 0 < error < 0.1
-        assert abs(told - mutual_information(selection.pairs, scores)) < 5 * error + 0.02
-    again = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    np.testing.assert_array_equal(again.pairs, sampled.pairs)
-    many = ps.select(X, 60, objective="mutual-information", model=model, random_state=0)
-    assert len(many) == 60
 
 
 @pytest.mark.parametrize("objective", WITH_MODEL)

@@ -15,6 +15,7 @@ The map, from the outside in:
     certificate  how far the picks can be from the best possible ones
     greedy       the paper's eight algorithms
     objectives   criteria other than D-optimality
+    information  one of them: mutual information
     design       the information matrix A, its log det, whitened features
     candidates   which pairs may be asked: AllPairs, WithinGroups, PairList
     kernels      compiled inner loops

@@ -1,5 +1,7 @@
 """Criteria other than D-optimality (Sec. 6.1, Appendix C). Each is a generator of (i, j, gain), like the algorithms.
 
+Mutual information has a module of its own, `information`.
+
 Those that use a model take the scores s = beta'x of a fitted one: an answer then has the probability
 p_ij = 1 / (1 + exp(-(s_i - s_j))), and a pair the weight w_ij = p_ij (1 - p_ij).
 """
@@ -10,7 +12,6 @@ import heapq
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -19,6 +20,7 @@ from scipy.special import expit
 from pairsmith import kernels
 from pairsmith.candidates import Ints, Remaining, Rows
 from pairsmith.design import Design, Floats, Steps, logistic_weight
+from pairsmith.information import binary_entropy
 
 _BLOCK = 1 << 17  # pairs that one thread treats at a time
 
@@ -60,7 +62,7 @@ def entropy(design: Design, remaining: Remaining, k: int, scores: Floats) -> Ste
                 design.add(i, j)
                 remaining.take(i, j)
                 found += 1
-                yield i, j, float(_binary_entropy(expit(scores[i] - scores[j])))
+                yield i, j, float(binary_entropy(expit(scores[i] - scores[j])))
         if found == 0 and wanted + len(remaining.taken) >= len(rows):
             return
         # An exposure cap has used up those: look further, among items that have room.
@@ -212,157 +214,6 @@ def _population(rows: Rows, X: Floats, scores: Floats, w: Floats, threads: int) 
     values, vectors = np.linalg.eigh((total + total.T) / 2)
     root: Floats = vectors * np.sqrt(np.maximum(values, 0))
     return root
-
-
-def mutual_information(
-    design: Design,
-    remaining: Remaining,
-    k: int,
-    X: Floats,
-    coef: Floats,
-    covariance_root: Floats,
-    rng: np.random.Generator,
-    diagnostics: dict[str, Any],
-) -> Steps:
-    """Greedily maximise I(beta; Y_S), what the answers tell about beta, by samples of the posterior (Appendix C).
-
-    By the chain rule a pair adds H(Y_e | Y_S) - H(Y_e | beta). The samples beta_t are taken for the posterior itself,
-    so given the answers o to S each has a weight P(t | o), P(Y_e = 1 | o) is one matrix product for all e, and the
-    first term is the mean over o of its entropy. All 2^|S| answers while there are at most _OUTCOMES; then _DRAWN drawn
-    from their distribution, and drawn on by one answer at each step, as BatchBALD does. Gains only fall, so pairs are
-    evaluated from the largest last gain on, and most not at all.
-
-    `diagnostics` has the objective, in nats, and its Monte Carlo error, from fresh samples. T samples cannot show more
-    than log T nats, `objective_limit`: an objective near it says that the last pairs were hardly told apart.
-    """
-    rows = remaining.rows
-    scores = _samples(X, coef, covariance_root, _SAMPLES, rng)
-    numbers = np.arange(len(rows))
-    bound = np.empty(len(rows))  # what each pair was worth when it was last looked at
-    noise = np.empty(len(rows))  # H(Y_e | beta)
-    state = _Outcomes(_SAMPLES, rng)
-    for at in range(0, len(rows), _CANDIDATES):
-        part = slice(at, at + _CANDIDATES)
-        p = _probabilities(rows, numbers[part], scores)
-        noise[part] = _binary_entropy(p).mean(axis=1)
-        bound[part] = state.entropy(p) - noise[part]
-    bound[remaining.taken] = -np.inf
-    picked: list[tuple[int, int]] = []
-    diagnostics.update(evaluations=len(rows), samples=_SAMPLES, objective_limit=float(np.log(_SAMPLES)))
-    fresh = True
-    for _ in range(k):
-        now = np.zeros(len(rows), dtype=bool) if not fresh else np.ones(len(rows), dtype=bool)
-        fresh = False
-        while True:
-            if remaining.full.any():
-                i, j = rows.pairs(numbers).T
-                bound[remaining.full[i] | remaining.full[j]] = -np.inf
-            best = int(np.argmax(bound))
-            if bound[best] == -np.inf or now[best]:
-                break
-            stale = np.where(now, -np.inf, bound)
-            count = min(_CANDIDATES // 16, len(rows))
-            top = np.argpartition(-stale, count - 1)[:count]
-            top = top[stale[top] > -np.inf]
-            p = _probabilities(rows, top, scores)
-            bound[top] = state.entropy(p) - noise[top]
-            now[top] = True
-            diagnostics["evaluations"] += len(top)
-        if bound[best] == -np.inf:
-            break
-        i, j = (int(item) for item in rows.pairs(np.array([best]))[0])
-        gain = float(bound[best])
-        state.answer(_probabilities(rows, np.array([best]), scores)[0])
-        bound[best] = -np.inf
-        design.add(i, j)
-        remaining.take(i, j)
-        picked.append((i, j))
-        _report(np.array(picked), k, X, coef, covariance_root, rng, diagnostics)
-        yield i, j, gain
-
-
-_SAMPLES = 1024  # of the posterior
-_OUTCOMES = 4096  # answers to the pairs picked so far, while all are counted
-_DRAWN = (
-    1024  # answers drawn where there are more; 4096 took four times as long for the same objective within its error
-)
-_CANDIDATES = 4096  # pairs evaluated at a time
-_REPEATS = 8  # fresh sets of samples to tell the Monte Carlo error
-
-
-class _Outcomes:
-    """Answers to the pairs so far, each with its probability and what it makes of the samples' weights."""
-
-    def __init__(self, samples: int, rng: np.random.Generator, most: int = _OUTCOMES) -> None:
-        self.rng, self.most = rng, most
-        self.weights = np.full((1, samples), 1 / samples)  # P(t | o), a row an outcome
-        self.probability = np.ones(1)  # of the outcome
-        self.exact = True
-
-    def entropy(self, p: Floats) -> Floats:
-        """H(Y_e | Y_S) for pairs with these probabilities (a row a pair, a column a sample)."""
-        if not self.exact:  # drawn outcomes are farther off than float32
-            p = p.astype(np.float32)
-        given: Floats = self.probability @ _binary_entropy(self.weights @ p.T)
-        return given
-
-    def answer(self, p: Floats) -> None:
-        """Another pair was picked, answered yes with probability p under each sample."""
-        yes = self.weights * p
-        chance = np.clip(yes.sum(axis=1), 0, 1)
-        if self.exact and 2 * len(self.weights) <= self.most:
-            both = np.vstack([yes, self.weights - yes])
-            self.probability = np.concatenate([self.probability * chance, self.probability * (1 - chance)])
-        else:
-            if self.exact:  # from here on: so many outcomes, drawn
-                count = min(self.most, _DRAWN)
-                drawn = self.rng.choice(len(self.probability), count, p=self.probability / self.probability.sum())
-                self.weights, yes, chance = self.weights[drawn], yes[drawn], chance[drawn]
-                self.probability, self.exact = np.full(count, 1 / count), False
-                yes, self.weights = yes.astype(np.float32), self.weights.astype(np.float32)
-            answered = self.rng.random(len(chance)) < chance
-            both = np.where(answered[:, None], yes, self.weights - yes)
-        total = both.sum(axis=1)
-        kept = total > 0
-        self.weights = both[kept] / total[kept, None]
-        self.probability = self.probability[kept]
-
-
-def _report(
-    pairs: Ints, k: int, X: Floats, coef: Floats, root: Floats, rng: np.random.Generator, diagnostics: dict[str, Any]
-) -> None:
-    """The objective of all pairs and its error, from fresh samples; once, at the end."""
-    if len(pairs) < k:
-        return
-    values = []
-    for _ in range(_REPEATS):
-        scores = _samples(X, coef, root, _SAMPLES, rng)
-        state, value = _Outcomes(_SAMPLES, rng, most=_OUTCOMES // 16), 0.0
-        for i, j in pairs:
-            p = expit(scores[i] - scores[j])
-            value += float(state.entropy(p[None, :])[0] - _binary_entropy(p).mean())
-            state.answer(p)
-        values.append(value)
-    diagnostics["objective"] = float(np.mean(values))
-    diagnostics["objective_error"] = float(np.std(values, ddof=1) / np.sqrt(_REPEATS))
-
-
-def _samples(X: Floats, coef: Floats, root: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """Scores of all items under samples of the posterior, a column a sample."""
-    scores: Floats = X @ (coef[:, None] + root @ rng.standard_normal((len(coef), count)))
-    return scores
-
-
-def _probabilities(rows: Rows, numbers: Any, scores: Floats) -> Floats:
-    i, j = rows.pairs(numbers).T
-    return np.asarray(expit(scores[i] - scores[j]))
-
-
-def _binary_entropy(p: Any) -> Any:
-    """-p log p - (1 - p) log(1 - p). Clipped by less than shows, which is three times as fast as scipy's xlogy."""
-    kind = np.finfo(np.asarray(p).dtype)
-    p = np.clip(p, kind.tiny, 1 - kind.epsneg)
-    return -(p * np.log(p) + (1 - p) * np.log1p(-p))
 
 
 Gains = Callable[[int, int, Floats], Floats]  # of the rows low to high - 1, into the array given

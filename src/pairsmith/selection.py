@@ -31,6 +31,7 @@ from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
 from pairsmith.features import as_features, as_ridge, blocks
 from pairsmith.greedy import ALGORITHMS
+from pairsmith.information import mutual_information
 from pairsmith.storage import Checkpoint, fingerprint, write_whole
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def select(
         elif objective == "mutual-information":
             assert model is not None
             posterior = design.X, model.coef_, model.covariance_root_
-            steps = objectives.mutual_information(design, remaining, left, *posterior, rng, diagnostics)
+            steps = mutual_information(design, remaining, left, *posterior, rng, diagnostics)
         elif algorithm == "engine":
             steps = engine(design, remaining, left, threads, diagnostics, pool_size, memory // 2, tell)
         else:

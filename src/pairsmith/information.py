@@ -1,0 +1,222 @@
+"""Mutual information, the criterion that looks farthest: what the answers will tell about beta (Appendix C).
+
+By the chain rule a pair adds H(Y_e | Y_S) - H(Y_e | beta) to I(beta; Y_S): how open its answer is when those to the
+pairs picked are known, less how open it would be if beta were. Both under the model's posterior.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from pairsmith.candidates import Ints, Remaining
+from pairsmith.design import Design, Floats, Steps
+
+_SAMPLES = 1024  # of the posterior, while all answers to the pairs picked are counted
+_OUTCOMES = 4096  # as many answers are counted; beyond, worlds are drawn
+_WORLDS, _PARTICLES = 128, 64
+_CANDIDATES = 4096  # pairs evaluated at a time
+_REPEATS = 8  # independent estimates of the objective, to tell its error
+
+
+def mutual_information(
+    design: Design,
+    remaining: Remaining,
+    k: int,
+    X: Floats,
+    coef: Floats,
+    covariance_root: Floats,
+    rng: np.random.Generator,
+    diagnostics: dict[str, Any],
+) -> Steps:
+    """Greedily maximise I(beta; Y_S), beta ~ N(coef, covariance_root covariance_root').
+
+    While there are at most _OUTCOMES answers to S, all are counted, on samples of beta (`_Outcomes`); then they are
+    drawn (`_Worlds`). Gains only fall, so pairs are evaluated from the largest last gain on, and most not at all.
+    `diagnostics` has the objective in nats and its Monte Carlo error, from fresh samples.
+    """
+    rows = remaining.rows
+    scores = _samples(X, coef, covariance_root, _SAMPLES, rng)
+    lean, Z = X @ coef, X @ covariance_root
+    numbers = np.arange(len(rows))
+    bound = np.empty(len(rows))  # what each pair was worth when it was last looked at
+    state: _Outcomes | _Worlds = _Outcomes(_SAMPLES)
+    picked: list[tuple[int, int]] = []
+
+    def worth(which: Ints) -> Floats:
+        i, j = rows.pairs(which).T
+        diagnostics["evaluations"] += len(which)
+        if isinstance(state, _Worlds):
+            return state.worth(lean[i] - lean[j], Z[i] - Z[j])
+        return state.worth(np.asarray(expit(scores[i] - scores[j])))
+
+    diagnostics.update(evaluations=0, samples=_SAMPLES)
+    for at in range(0, len(rows), _CANDIDATES):
+        bound[at : at + _CANDIDATES] = worth(numbers[at : at + _CANDIDATES])
+    bound[remaining.taken] = -np.inf
+    now = np.ones(len(rows), dtype=bool)
+    for _ in range(k):
+        while True:
+            if remaining.full.any():
+                i, j = rows.pairs(numbers).T
+                bound[remaining.full[i] | remaining.full[j]] = -np.inf
+            best = int(np.argmax(bound))
+            if bound[best] == -np.inf or now[best]:
+                break
+            stale = np.where(now, -np.inf, bound)
+            count = min(_CANDIDATES // 16, len(rows))
+            top = np.argpartition(-stale, count - 1)[:count]
+            top = top[stale[top] > -np.inf]
+            bound[top] = worth(top)
+            now[top] = True
+        if bound[best] == -np.inf:
+            return
+        i, j = (int(item) for item in rows.pairs(np.array([best]))[0])
+        gain = float(bound[best])
+        picked.append((i, j))
+        if isinstance(state, _Outcomes) and not state.can_answer():
+            state = _Worlds(Z.shape[1], rng)
+            for one, other in picked[:-1]:
+                state.answer(lean[one] - lean[other], Z[one] - Z[other])
+        if isinstance(state, _Worlds):
+            state.answer(lean[i] - lean[j], Z[i] - Z[j])
+        else:
+            state.answer(np.asarray(expit(scores[i] - scores[j])))
+        bound[best] = -np.inf
+        now = np.zeros(len(rows), dtype=bool)
+        design.add(i, j)
+        remaining.take(i, j)
+        if len(picked) == k:
+            _report(np.array(picked), X, coef, covariance_root, rng, diagnostics)
+        yield i, j, gain
+
+
+class _Outcomes:
+    """All answers to the pairs so far, each with its probability and what it makes of the samples' weights."""
+
+    def __init__(self, samples: int) -> None:
+        self.weights = np.full((1, samples), 1 / samples)  # P(sample | answers), a row for each way to answer
+        self.probability = np.ones(1)  # of these answers
+
+    def can_answer(self) -> bool:
+        return 2 * len(self.weights) <= _OUTCOMES
+
+    def worth(self, p: Floats) -> Floats:
+        """What pairs add that are answered yes with probability p (a row a pair, a column a sample)."""
+        found: Floats = self.probability @ binary_entropy(self.weights @ p.T) - binary_entropy(p).mean(axis=1)
+        return found
+
+    def answer(self, p: Floats) -> None:
+        """Another pair was picked, answered yes with probability p under each sample."""
+        yes = self.weights * p
+        chance = np.clip(yes.sum(axis=1), 0, 1)
+        both = np.vstack([yes, self.weights - yes])
+        self.probability = np.concatenate([self.probability * chance, self.probability * (1 - chance)])
+        total = both.sum(axis=1)
+        kept = total > 0
+        self.weights, self.probability = both[kept] / total[kept, None], self.probability[kept]
+
+
+class _Worlds:
+    """Worlds in which the pairs so far were answered: a beta each, its answers, and what these leave open about it.
+
+    With beta = coef + covariance_root u, u ~ N(0, I), a pair's score is lean + z'u. What the answers leave open is a
+    set of weighted particles, drawn from the Gaussian at the posterior's mode and reweighted to the posterior itself;
+    each further answer reweights them, and once few carry most of the weight they are drawn anew.
+    """
+
+    def __init__(self, d: int, rng: np.random.Generator, worlds: int = _WORLDS) -> None:
+        self.rng = rng
+        self.truth = rng.standard_normal((worlds, d))
+        self.mode = np.zeros((worlds, d))
+        self.lean, self.Z, self.answers = np.zeros(0), np.zeros((0, d)), np.zeros((worlds, 0))
+        self.u = rng.standard_normal((worlds, _PARTICLES, d))
+        self.weight = np.full((worlds, _PARTICLES), 1 / _PARTICLES)
+
+    def worth(self, lean: Floats, Z: Floats) -> Floats:
+        """What pairs add."""
+        worlds, particles, d = self.u.shape
+        p = expit(lean[:, None] + Z @ self.u.reshape(-1, d).T).reshape(len(lean), worlds, particles).transpose(1, 0, 2)
+        given = np.matmul(p, self.weight[:, :, None])  # P(yes | answers), a row a world
+        known = np.matmul(binary_entropy(p), self.weight[:, :, None])  # with the same particles: the errors cancel
+        found: Floats = np.mean(binary_entropy(given) - known, axis=(0, 2))
+        return found
+
+    def answer(self, lean: float, z: Floats) -> None:
+        """Another pair was picked; each world answers it by its own beta."""
+        yes = self.rng.random(len(self.truth)) < expit(lean + self.truth @ z)
+        sign = np.where(yes, 1.0, -1.0)[:, None]
+        self.lean, self.Z = np.append(self.lean, lean), np.vstack([self.Z, z])
+        self.answers = np.hstack([self.answers, sign])
+        self.weight = self.weight * expit(sign * (lean + self.u @ z))
+        self.weight /= self.weight.sum(axis=1, keepdims=True)
+        if np.mean(1 / np.sum(self.weight**2, axis=1)) < _PARTICLES / 3:
+            self._draw()
+
+    def _draw(self) -> None:
+        """New particles, from the Gaussian at the mode of each world's posterior."""
+        hessian = self._find_modes()
+        root = np.linalg.cholesky(hessian)
+        noise = self.rng.standard_normal((*self.u.shape[::2], self.u.shape[1]))  # a column a particle
+        self.u = self.mode[:, None, :] + np.linalg.solve(root.transpose(0, 2, 1), noise).transpose(0, 2, 1)
+        likelihood = log_expit(self.answers[:, None, :] * (self.lean + self.u @ self.Z.T)).sum(axis=2)
+        weight = likelihood - np.sum(self.u**2, axis=2) / 2 + np.sum(noise**2, axis=1) / 2
+        weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+        self.weight = weight / weight.sum(axis=1, keepdims=True)
+
+    def _find_modes(self) -> Floats:
+        """Newton steps in all worlds at once; the Hessians of -log posterior there."""
+
+        def value(mode: Floats) -> Floats:
+            loss: Floats = -log_expit(self.answers * (self.lean + mode @ self.Z.T)).sum(axis=1)
+            return loss + np.sum(mode**2, axis=1) / 2
+
+        while True:
+            pull = expit(-self.answers * (self.lean + self.mode @ self.Z.T))
+            gradient = self.mode - (self.answers * pull) @ self.Z
+            hessian = np.eye(self.Z.shape[1]) + (self.Z.T * (pull * (1 - pull))[:, None, :]) @ self.Z
+            step = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
+            if np.abs(step).max() < 1e-3:  # the weights make up for what is missing
+                return np.asarray(hessian)
+            before, length = value(self.mode), np.ones((len(step), 1))
+            while np.any(worse := value(self.mode + length * step) > before + 1e-9 * np.abs(before)):
+                length[worse] /= 2
+            self.mode = self.mode + length * step
+
+
+def _report(
+    pairs: Ints, X: Floats, coef: Floats, root: Floats, rng: np.random.Generator, diagnostics: dict[str, Any]
+) -> None:
+    """The objective and its error, from fresh samples."""
+    lean, Z = X @ coef, X @ root
+    values = []
+    for _ in range(_REPEATS):
+        value = 0.0
+        if 2 ** len(pairs) <= _OUTCOMES:
+            scores, state = _samples(X, coef, root, _SAMPLES, rng), _Outcomes(_SAMPLES)
+            for i, j in pairs:
+                p = np.asarray(expit(scores[i] - scores[j]))
+                value += float(state.worth(p[None, :])[0])
+                state.answer(p)
+        else:
+            worlds = _Worlds(Z.shape[1], rng, _WORLDS // 2)
+            for i, j in pairs:
+                value += float(worlds.worth(lean[[i]] - lean[[j]], Z[[i]] - Z[[j]])[0])
+                worlds.answer(lean[i] - lean[j], Z[i] - Z[j])
+        values.append(value)
+    diagnostics["objective"] = float(np.mean(values))
+    diagnostics["objective_error"] = float(np.std(values, ddof=1) / np.sqrt(_REPEATS))
+
+
+def _samples(X: Floats, coef: Floats, root: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Scores of all items under samples of the posterior, a column a sample."""
+    scores: Floats = X @ (coef[:, None] + root @ rng.standard_normal((len(coef), count)))
+    return scores
+
+
+def binary_entropy(p: Any) -> Any:
+    """-p log p - (1 - p) log(1 - p). Clipped by less than shows, which is three times as fast as scipy's xlogy."""
+    p = np.clip(p, np.finfo(float).tiny, 1 - np.finfo(float).epsneg)
+    return -(p * np.log(p) + (1 - p) * np.log1p(-p))
