@@ -170,8 +170,8 @@ class _Worlds:
         """Newton steps in all worlds at once; the Hessians of -log posterior there."""
 
         def value(mode: Floats) -> Floats:
-            loss: Floats = -log_expit(self.answers * (self.lean + mode @ self.Z.T)).sum(axis=1)
-            return loss + np.sum(mode**2, axis=1) / 2
+            loss = -log_expit(self.answers * (self.lean + mode @ self.Z.T)).sum(axis=1)
+            return np.asarray(loss + np.sum(mode**2, axis=1) / 2)
 
         while True:
             pull = expit(-self.answers * (self.lean + self.mode @ self.Z.T))
