@@ -10,7 +10,8 @@ import pairsmith
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "datasets", "design", "model", "selection"},
-    "cli": {"selection", "model", "datasets", "tables", "storage"},
+    "cli": {"campaign", "selection", "model", "datasets", "tables", "storage"},
+    "campaign": {"selection", "model", "design", "features", "candidates", "tables", "storage", "datasets"},
     "selection": {
         "greedy",
         "engine",

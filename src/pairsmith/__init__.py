@@ -7,6 +7,7 @@
 The map, from the outside in:
 
     cli          the command line
+    campaign     labelling with people: pages, answers, rounds
     selection    select() and Selection: input checked, names resolved, run, timed
     model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     logistic     the model's numerics

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pairsmith.campaign import commands as campaigns
+from pairsmith.campaign import is_campaign
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -94,8 +97,12 @@ def _common(
 @app.command()
 def select(
     items: Annotated[
-        Path,
-        typer.Argument(help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="ITEMS"),
+        str,
+        typer.Argument(
+            help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy; or a campaign, whose answers are"
+            " built on.",
+            metavar="ITEMS",
+        ),
     ],
     k: Annotated[int, typer.Option("-k", "--pairs", help="How many pairs to pick.", metavar="K")],
     output: Annotated[
@@ -181,7 +188,7 @@ def select(
     [bold]pairsmith select items.csv -k 200 --labeled labels.csv -o pairs.csv[/bold]
     """
     if output is not None:
-        _check_writable(output, [items, labeled, candidates, *(compared or [])])
+        _check_writable(output, [Path(items), labeled, candidates, *(compared or [])])
     elif sys.stdout is None:
         raise ValueError("standard output is closed; say where to write with -o")
     import numpy as np
@@ -192,46 +199,60 @@ def select(
 
     if refinements and not certify:
         raise ValueError("--refinements tighten the proof of --certify; give that too")
-    if checkpoint is not None and any(given is not None and _same(checkpoint, given) for given in (items, output)):
+    if checkpoint is not None and any(given and _same(checkpoint, Path(given)) for given in (items, output)):
         raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
     if candidates and group_by:
         raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
-    table = tables.read_items(items, id_column, features or (), group_by)
-    allowed: pairsmith.WithinGroups | pairsmith.PairList | None = None
-    if table.groups is not None:
-        allowed = pairsmith.WithinGroups(table.groups)
-    elif candidates:
-        allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
-    known: dict[str, Any] = {}
-    learns = model is None and objective in WITH_MODEL
-    if labeled and learns:
-        known["labeled"], known["labels"] = tables.read_labels(labeled, table)
-    elif labeled:
-        known["labeled"] = tables.read_labeled(labeled, table)
-    if compared and learns:
-        answers = [tables.read_answers(path, table) for path in compared]
-        known["comparisons"] = np.concatenate([pairs for pairs, _, _ in answers])
-        known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in answers])
-    elif compared:
-        known["comparisons"] = np.concatenate([tables.read_pairs(path, table) for path in compared])
-    with _resumable(checkpoint):
-        selection = pairsmith.select(
-            table.features.to_numpy(),
-            k,
-            **known,
-            candidates=allowed,
-            max_per_item=max_per_item,
-            ridge=ridge if ridge == "auto" else _number(ridge, "--ridge"),
-            objective=objective,
-            algorithm=algorithm,
-            model=_load(model, table.features) if model else None,
-            random_state=seed,
-            n_jobs=jobs,
-            progress=sys.stderr.isatty(),
-            certify=refinements if refinements else certify,
-            checkpoint=checkpoint,
-        )
-    selection = dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
+    options: dict[str, Any] = {
+        "max_per_item": max_per_item,
+        "ridge": ridge if ridge == "auto" else _number(ridge, "--ridge"),
+        "objective": objective,
+        "algorithm": algorithm,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "progress": sys.stderr.isatty(),
+        "certify": refinements if refinements else certify,
+        "checkpoint": checkpoint,
+    }
+    if is_campaign(items):
+        from pairsmith.campaign.rounds import design
+
+        asked = campaigns.known(items, labeled, compared, candidates, group_by, id_column, features)
+        with _resumable(checkpoint):
+            more = design(asked, k, model=_load(model, asked.features) if model else None, **options)
+        if more is None:
+            raise ValueError(f"{items}: every pair has been asked; there are no more to pick")
+        selection, names = more, asked.features.index
+    else:
+        table = tables.read_items(Path(items), id_column, features or (), group_by)
+        allowed: pairsmith.WithinGroups | pairsmith.PairList | None = None
+        if table.groups is not None:
+            allowed = pairsmith.WithinGroups(table.groups)
+        elif candidates:
+            allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
+        known: dict[str, Any] = {}
+        learns = model is None and objective in WITH_MODEL
+        if labeled and learns:
+            known["labeled"], known["labels"] = tables.read_labels(labeled, table)
+        elif labeled:
+            known["labeled"] = tables.read_labeled(labeled, table)
+        if compared and learns:
+            answers = [tables.read_answers(path, table) for path in compared]
+            known["comparisons"] = np.concatenate([pairs for pairs, _, _ in answers])
+            known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in answers])
+        elif compared:
+            known["comparisons"] = np.concatenate([tables.read_pairs(path, table) for path in compared])
+        with _resumable(checkpoint):
+            selection = pairsmith.select(
+                table.features.to_numpy(),
+                k,
+                **known,
+                candidates=allowed,
+                model=_load(model, table.features) if model else None,
+                **options,
+            )
+        names = table.features.index
+    selection = dataclasses.replace(selection, ids=names.to_numpy(dtype=object))
     if output is None:
         selection.to_frame().to_csv(sys.stdout, index=False)
     else:
@@ -241,15 +262,18 @@ def select(
 
 @app.command()
 def fit(
-    items: Annotated[Path, typer.Argument(help="Items with numeric features, as for select.", metavar="ITEMS")],
-    answers: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Answers: columns first, second and outcome (1 first preferred, -1 second, 0 tie), or winner, loser.",
-            metavar="ANSWERS...",
-        ),
+    items: Annotated[
+        str, typer.Argument(help="Items with numeric features, as for select; or a campaign.", metavar="ITEMS")
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the model (.json).")],
+    answers: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Answers: columns first, second and outcome (1 first preferred, -1 second, 0 tie), or winner, loser."
+            " A campaign has its own.",
+            metavar="[ANSWERS...]",
+        ),
+    ] = None,
     labels: Annotated[
         Path | None, typer.Option(help="Absolute labels: a column of ids and one of labels, of two values.")
     ] = None,
@@ -268,7 +292,7 @@ def fit(
 
     [bold]pairsmith fit items.csv answers.csv -o model.json[/bold]
     """
-    _check_place(output, [items, *answers, labels], (".json",))
+    _check_place(output, [Path(items), *(answers or []), labels], (".json",))
     import numpy as np
     from rich.console import Console
     from rich.markup import escape
@@ -276,17 +300,29 @@ def fit(
     import pairsmith
     from pairsmith import tables
 
-    table = tables.read_items(items, id_column, features or ())
-    parts = [tables.read_answers(path, table) for path in answers]
-    known: dict[str, Any] = {
-        "comparisons": np.concatenate([pairs for pairs, _, _ in parts]),
-        "outcomes": np.concatenate([outcomes for _, outcomes, _ in parts]),
-    }
-    weights = np.concatenate([counts for _, _, counts in parts])
-    if labels:
-        known["labeled"], known["y"] = tables.read_labels(labels, table)
-        weights = np.concatenate([np.ones(len(known["y"])), weights])
-    X = table.features.astype(float)
+    known: dict[str, Any]
+    if is_campaign(items):
+        from pairsmith.campaign.rounds import evidence
+
+        asked = campaigns.known(items, answers, labels, id_column, features)
+        X, known = asked.features, evidence(asked)
+        if "comparisons" not in known:
+            raise ValueError(f"{items} has no answers yet; label some pairs first")
+        weights = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
+    else:
+        if not answers:
+            raise ValueError("ANSWERS is missing: name at least one file of answers, or a campaign instead of items")
+        table = tables.read_items(Path(items), id_column, features or ())
+        parts = [tables.read_answers(path, table) for path in answers]
+        known = {
+            "comparisons": np.concatenate([pairs for pairs, _, _ in parts]),
+            "outcomes": np.concatenate([outcomes for _, outcomes, _ in parts]),
+        }
+        weights = np.concatenate([counts for _, _, counts in parts])
+        if labels:
+            known["labeled"], known["y"] = tables.read_labels(labels, table)
+            weights = np.concatenate([np.ones(len(known["y"])), weights])
+        X = table.features.astype(float)
     model: pairsmith.BradleyTerry
     if ridge == "auto":
         model = pairsmith.BradleyTerryCV().fit(X, **known, sample_weight=weights)
@@ -306,8 +342,16 @@ def fit(
 
 @app.command()
 def rank(
-    items: Annotated[Path, typer.Argument(help="Items with the features the model was fitted to.", metavar="ITEMS")],
-    model: Annotated[Path, typer.Argument(help="A model that pairsmith fit wrote.", metavar="MODEL")],
+    items: Annotated[
+        str, typer.Argument(help="Items with the features the model was fitted to; or a campaign.", metavar="ITEMS")
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A model that pairsmith fit wrote. A campaign is ranked without one as on its dashboard.",
+            metavar="[MODEL]",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -326,18 +370,28 @@ def rank(
     [bold]pairsmith rank items.csv model.json -o ranking.csv --plot ranking.png[/bold]
     """
     if output is not None:
-        _check_writable(output, [items, model])
+        _check_writable(output, [Path(items), model])
     if plot is not None:
-        _check_place(plot, [items, model, output], (".png", ".svg", ".pdf"))
+        _check_place(plot, [Path(items), model, output], (".png", ".svg", ".pdf"))
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
     from pairsmith import tables
     from pairsmith.model import BradleyTerry
 
-    fitted = BradleyTerry.load(model)
-    wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
-    table = tables.read_items(items, id_column, wanted and [_literal(name) for name in wanted])
-    ranking = fitted.rank(_matching(fitted, table.features), level)
+    fitted = None if model is None else BradleyTerry.load(model)
+    if is_campaign(items):
+        from pairsmith.campaign.rounds import learn
+
+        asked = campaigns.known(items, id_column)
+        features, fitted = asked.features, fitted or learn(asked)
+        if fitted is None:
+            raise ValueError(f"{items} has no answers yet; label some pairs first")
+    elif fitted is None:
+        raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
+    else:
+        wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
+        features = tables.read_items(Path(items), id_column, wanted and [_literal(name) for name in wanted]).features
+    ranking = fitted.rank(_matching(fitted, features), level)
     frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
     if output is None:
         frame.to_csv(sys.stdout, index=False)
@@ -349,6 +403,10 @@ def rank(
         if path is not None:
             print(f"Wrote {path}", file=sys.stderr if output is None else sys.stdout)
 
+
+app.command()(campaigns.label)
+app.command("demo-campaign")(campaigns.demo_campaign)
+app.add_typer(campaigns.campaign, name="campaign")
 
 data = typer.Typer(help="Data sets that pairsmith can read.", no_args_is_help=True)
 app.add_typer(data, name="data")

@@ -425,15 +425,20 @@ def _model(
             raise ValueError(f"{name} has shape {np.shape(given)}, but {of} has {count} entries; give one for each")
     items = np.unique(np.concatenate([known if labels is not None else known[:0], pairs.ravel()]))
     X = features[items].astype(np.float64)
-    some = features[:: -(-len(features) // 5000)].astype(np.float64)
-    spread = float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
-    return BradleyTerry(ridge=spread / 8 if spread > 0 else 1.0).fit(
+    return BradleyTerry(ridge=usual_ridge(features)).fit(
         X,
         labels,
         labeled=None if labels is None else np.searchsorted(items, known),
         comparisons=None if outcomes is None else np.searchsorted(items, pairs),
         outcomes=outcomes,
     )
+
+
+def usual_ridge(features: npt.NDArray[Any]) -> float:
+    """The model's ridge where nobody chose one: scores then have a standard deviation of 2 before any answer."""
+    some = features[:: -(-len(features) // 5000)].astype(np.float64)
+    spread = float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
+    return spread / 8 if spread > 0 else 1.0
 
 
 def _doubt(features: npt.NDArray[Any], model: BradleyTerry) -> float:

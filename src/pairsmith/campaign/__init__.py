@@ -1,0 +1,29 @@
+"""Labelling with people: a campaign asks pairs in the browser, keeps every answer and plans the next pairs.
+
+database   where a campaign is kept: tables, versions, and what a broken database says
+store      pairs handed out, answers taken, undone and counted
+create     a table of items becomes a campaign; the demo
+rounds     the next pairs, designed by a process of its own
+report     what the dashboard shows, computed by that process
+exchange   answers written to and read from files
+web        the pages and the API
+commands   the command line
+"""
+
+from __future__ import annotations
+
+
+def is_url(target: str) -> bool:
+    """Whether this names a PostgreSQL database rather than a file."""
+    return target.startswith(("postgresql:", "postgres:", "postgresql+psycopg:"))
+
+
+def is_campaign(target: str) -> bool:
+    """Whether this is a database rather than a table: a PostgreSQL URL, or an SQLite file."""
+    if is_url(target):
+        return True
+    try:
+        with open(target, "rb") as file:
+            return file.read(16) == b"SQLite format 3\0"
+    except OSError:
+        return False

@@ -1,0 +1,327 @@
+"""The command line of campaigns: parse, call, print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import socket
+
+    from pairsmith.campaign.store import Known, Store
+
+Campaign = Annotated[str, typer.Argument(help="A campaign: an SQLite file or a postgresql:// URL.", metavar="CAMPAIGN")]
+
+campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
+
+
+def needs_app() -> None:
+    """One line where the extra is not installed."""
+    for module in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "markdown_it", "nh3"):
+        if find_spec(module) is None:
+            raise ValueError(f"campaigns need {module}; pip install 'pairsmith[app]'")
+
+
+def _store(target: str) -> Store:
+    needs_app()
+    from pairsmith.campaign.store import Store
+
+    return Store(target)
+
+
+def known(target: str, *refused: object) -> Known:
+    """What a campaign knows, for fit, rank and select; options that it has its own answer to are refused."""
+    if any(option for option in refused):
+        raise ValueError(
+            f"{_shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
+            " the options that name others"
+        )
+    store = _store(target)
+    found = store.known()
+    store.close()
+    return found
+
+
+@campaign.command()
+def create(
+    target: Annotated[str, typer.Argument(help="A new file, such as retina.db, or a postgresql:// URL.")],
+    items: Annotated[
+        Path, typer.Option(help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")
+    ],
+    question: Annotated[str, typer.Option(help="What people are asked of each pair.")],
+    k: Annotated[int, typer.Option("-k", "--pairs", help="How many pairs a round has.", metavar="K")] = 100,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What people see of an item, as KIND:COLUMN; kinds are text, markdown, image and audio (files, seen"
+            " from the table's folder). May be repeated. Default: the id.",
+            metavar="KIND:COLUMN",
+        ),
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Feature columns, by name or pattern such as 'f_*'; may be repeated. Default: all other columns.",
+            metavar="PATTERN",
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Absolute labels there are: a column of ids and one of two values.")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
+    ] = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
+    ] = None,
+    max_per_item: Annotated[
+        int | None, typer.Option(help="No item in more than this many pairs of a round.", metavar="COUNT")
+    ] = None,
+    answers_per_pair: Annotated[int, typer.Option(help="How many people answer each pair.", metavar="COUNT")] = 1,
+    ties: Annotated[bool, typer.Option("--ties/--no-ties", help="Whether people may call it a tie.")] = True,
+    repeats: Annotated[
+        bool, typer.Option("--repeats/--no-repeats", help="Whether one person may be asked the same pair again.")
+    ] = False,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Instructions for people, shown on demand: a text or Markdown file.")
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(help="What rounds are designed by: a criterion of pairsmith select.")
+    ] = "averaged-d-optimal",
+    lease: Annotated[
+        float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
+    ] = 10.0,
+) -> None:
+    """Make a campaign from a table of items.
+
+    [bold]pairsmith campaign create retina.db --items items.csv --features 'f_*' --show image:path -k 200
+    --question 'Which eye looks worse?'[/bold]
+    """
+    needs_app()
+    from pairsmith.campaign import create as creation
+    from pairsmith.selection import OBJECTIVES
+    from pairsmith.tables import read_labels
+
+    creation.check_place(target)
+    if objective not in OBJECTIVES:
+        raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
+    if not 0.1 <= lease <= 1440:
+        raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
+    table, shown = creation.read(items, show or (), id_column, features or (), group_by)
+    try:
+        told = "" if instructions is None else instructions.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--instructions {instructions} cannot be read as UTF-8 text: {error}") from None
+    count = creation.create(
+        target,
+        table,
+        shown,
+        question=question,
+        k=k,
+        labels=None if labels is None else read_labels(labels, table),
+        instructions=told,
+        answers=answers_per_pair,
+        ties=ties,
+        repeats=repeats,
+        max_per_item=max_per_item,
+        objective=objective,
+        lease=lease * 60,
+        progress=sys.stderr.isatty(),
+    )
+    print(f"Made {_shown(target)}: {len(table.features)} items, {count} pairs planned.")
+    print(f"Label them with: pairsmith label {_shown(target)}")
+
+
+@campaign.command("export")
+def export_answers(
+    target: Campaign,
+    kind: Annotated[
+        str, typer.Option("--format", help="csv, jsonl, parquet, choix, label-studio or dpo.", metavar="FORMAT")
+    ] = "csv",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Where to write them. Default: answers, with the format's ending."),
+    ] = None,
+) -> None:
+    """Write the answers to a file.
+
+    [bold]pairsmith campaign export retina.db --format csv -o answers.csv[/bold]
+    """
+    needs_app()
+    from pairsmith.campaign import exchange
+
+    if kind not in exchange.ENDINGS:
+        raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
+    if kind == "parquet" and find_spec("pyarrow") is None:
+        raise ValueError("--format parquet needs pyarrow; pip install 'pairsmith[data]'")
+    path = output or Path(f"answers{exchange.ENDINGS[kind]}")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
+    if os.path.realpath(path) == os.path.realpath(target):
+        raise ValueError(f"--output {path} is the campaign itself; choose another")
+    count, left_out = exchange.export(_store(target), kind, path)
+    ties = f" ({left_out} ties left out: {kind} has none)" if left_out else ""
+    print(f"Wrote {count} answers to {path}{ties}")
+
+
+@campaign.command("import")
+def import_answers(
+    target: Campaign,
+    answers: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Tables with first, second and outcome, or winner and loser (also labeller, left, seconds, time);"
+            " or Label Studio's JSON, whose tasks have left_id and right_id.",
+            metavar="ANSWERS...",
+        ),
+    ],
+) -> None:
+    """Add answers that were made elsewhere. The same file twice counts once.
+
+    [bold]pairsmith campaign import retina.db answers.csv[/bold]
+    """
+    store = _store(target)
+    from pairsmith.campaign import exchange
+
+    for path in answers:
+        count, new = exchange.bring(store, path)
+        print(f"{path}: {count} answers, {new} of them new.")
+
+
+@campaign.command()
+def invite(
+    target: Campaign,
+    names: Annotated[list[str], typer.Argument(help="Whom to invite: a name each.", metavar="NAME...")],
+    dashboard: Annotated[bool, typer.Option("--dashboard", help="To the dashboard instead of labelling.")] = False,
+    url: Annotated[
+        str, typer.Option(help="How the server is reached from outside.", metavar="URL")
+    ] = "http://127.0.0.1:8000",
+) -> None:
+    """Make invite links, which are shown once. They are needed wherever the campaign is served beyond this machine.
+
+    [bold]pairsmith campaign invite retina.db anna ben --url https://label.example.org[/bold]
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"--url {url!r} does not begin with http:// or https://")
+    store = _store(target)
+    role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
+    for name in names:
+        if not name.strip() or len(name) > 200:
+            raise ValueError(f"{name!r} is no name; use 1 to 200 characters")
+        print(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
+
+
+@campaign.command()
+def revoke(
+    target: Campaign, names: Annotated[list[str], typer.Argument(help="Whose links.", metavar="NAME...")]
+) -> None:
+    """Make invite links worthless. Answers given stay."""
+    store = _store(target)
+    for name in names:
+        if store.revoke(name) == 0:
+            known = ", ".join(found for found, _ in store.invited()) or "nobody"
+            raise ValueError(f"{name!r} has no invite; invited: {known}")
+        print(f"{name}: revoked.")
+
+
+@campaign.command()
+def people(target: Campaign) -> None:
+    """Who has an invite."""
+    for name, role in _store(target).invited():
+        print(f"{role}  {name}")
+
+
+def label(
+    target: Campaign,
+    host: Annotated[
+        str, typer.Option(help="The address to serve at; beyond this machine, everybody needs an invite.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
+    invited: Annotated[
+        bool, typer.Option("--invited", help="Ask for invites on this machine too: behind a proxy.")
+    ] = False,
+    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+) -> None:
+    """Serve a campaign to the people who label.
+
+    [bold]pairsmith label retina.db[/bold]
+    """
+    store = _store(target)
+    local = host in ("127.0.0.1", "localhost", "::1") and not invited
+    listener = _listen(host, port)
+    import uvicorn
+
+    from pairsmith.campaign.rounds import Worker
+    from pairsmith.campaign.web import create_app
+
+    shown_host = f"[{host}]" if ":" in host else host
+    url = f"http://{shown_host}:{listener.getsockname()[1]}/"
+    print(f"Label at        {url}", flush=True)
+    print(f"Dashboard at    {url}dashboard", flush=True)
+    if not local:
+        roles = {role for _, role in store.invited()}
+        for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
+            if role not in roles:
+                print(f"No {role} is invited yet: pairsmith campaign invite {_shown(target)} {option} --url URL")
+    print("Stop with Ctrl-C.", flush=True)
+    if browse and local and _has_screen():
+        import threading
+        import webbrowser
+
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    config = uvicorn.Config(create_app(store, local), log_level="warning", access_log=False, server_header=False,
+                            timeout_graceful_shutdown=3)  # fmt: skip
+    with Worker(target), suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listener])
+    store.close()
+    print(f"Stopped. Every answer is in {_shown(target)}.")
+
+
+def demo_campaign(
+    target: Annotated[Path, typer.Argument(help="Where to put it.", metavar="FILE")] = Path("digits.db"),
+    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
+    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
+) -> None:
+    """Make a campaign from handwritten digits (which is larger?) and serve it; one that is there goes on.
+
+    [bold]pairsmith demo-campaign[/bold]
+    """
+    needs_app()
+    if not target.exists():
+        from pairsmith.campaign.create import demo
+
+        print("Drawing digits and planning the first pairs ...", flush=True)
+        count = demo(str(target))
+        print(f"Made {target}: {count} pairs planned.", flush=True)
+    if serve:
+        label(str(target), port=port, browse=browse)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    import socket
+
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ValueError(
+            f"cannot serve at {host}, port {port}: {reason}; choose others with --host and --port"
+        ) from None
+
+
+def _has_screen() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _shown(target: str) -> str:
+    from pairsmith.campaign.database import shown
+
+    return shown(target)

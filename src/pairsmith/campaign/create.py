@@ -1,0 +1,214 @@
+"""A table of items becomes a campaign."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import sqlalchemy as sa
+
+from pairsmith.campaign import database, is_url
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.rounds import design
+from pairsmith.campaign.store import Known, planned_rows
+from pairsmith.storage import write_whole
+from pairsmith.tables import Items, read_items, read_table
+
+KINDS = ("text", "markdown", "image", "audio")
+MEDIA = {
+    "image": {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
+              ".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml"},
+    "audio": {".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg", ".oga": "audio/ogg", ".opus": "audio/ogg",
+              ".flac": "audio/flac", ".m4a": "audio/mp4", ".webm": "audio/webm"},
+}  # fmt: skip
+_SHOWN = list[tuple[str, str]]
+
+
+def create(
+    target: str,
+    items: Items,
+    shown: Sequence[_SHOWN],
+    *,
+    question: str,
+    k: int,
+    labels: tuple[npt.NDArray[np.int64], npt.NDArray[Any]] | None = None,
+    instructions: str = "",
+    answers: int = 1,
+    ties: bool = True,
+    repeats: bool = False,
+    max_per_item: int | None = None,
+    objective: str = "averaged-d-optimal",
+    lease: float = 600.0,
+    progress: bool = False,
+) -> int:
+    """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has."""
+    check_place(target)
+    for name, value in (("k", k), ("answers_per_pair", answers), ("max_per_item", max_per_item)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if not question.strip():
+        raise ValueError("question is empty; ask something, such as 'Which is better?'")
+    labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
+    nothing = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
+    planned = np.zeros((0, 2), dtype=np.int64)
+    known = Known(items.features, items.groups, labeled, values, planned, 0, nothing)
+    first = design(known, k, objective, max_per_item, progress=progress)
+    if first is None or len(first) == 0:
+        raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
+    label_of = {int(row): value for row, value in zip(labeled, values.tolist(), strict=True)}
+    groups = items.groups
+    settings = {
+        "question": question, "instructions": instructions, "k": k, "answers": answers, "ties": ties,
+        "repeats": repeats, "max_per_item": max_per_item, "objective": objective, "lease": lease,
+        "features": [str(name) for name in items.features.columns], "grouped": groups is not None,
+    }  # fmt: skip
+    matrix = items.features.to_numpy(dtype="<f8")
+    rows = [
+        {
+            "row": row,
+            "name": name,
+            "features": matrix[row].tobytes(),
+            "grouped": None if groups is None else str(groups[row]),
+            "label": label_of.get(row),
+            "parts": shown[row],
+        }
+        for row, name in enumerate(items.features.index)
+    ]
+
+    def fill(connection: sa.Connection) -> None:
+        connection.execute(database.campaign.insert().values(id=1, version=database.VERSION, settings=settings))
+        connection.execute(database.items.insert(), rows)
+        connection.execute(database.pairs.insert(), planned_rows(first.pairs, 1, answers))
+
+    if is_url(target):
+        database.create(target, fill)
+    else:
+        write_whole(target, lambda part: database.create(str(part), fill))
+    return len(first)
+
+
+def check_place(target: str) -> None:
+    """Refuse a place that cannot be, before any work."""
+    if is_url(target):
+        return
+    path = Path(target)
+    if path.exists():
+        raise CampaignError(f"{path} exists already; choose another name, or delete it first")
+    if not path.parent.is_dir():
+        raise CampaignError(f"{path}: there is no folder {path.parent}")
+    if path.suffix not in (".db", ".sqlite", ".sqlite3"):
+        raise CampaignError(f"{path}: call the campaign something.db, or give a postgresql:// URL")
+
+
+def read(
+    path: Path,
+    show: Sequence[str],
+    id_column: str | None = None,
+    features: Sequence[str] = (),
+    group_by: str | None = None,
+) -> tuple[Items, list[_SHOWN]]:
+    """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids."""
+    wanted = [_kind_and_column(entry) for entry in show]
+    if path.suffix == ".npy":
+        if show:
+            raise ValueError(f"{path}: a .npy file has no columns to --show; use a table")
+        items = read_items(path)
+        return items, [[("text", str(name))] for name in items.features.index]
+    columns = [column for _, column in wanted]
+    table = read_table(path, lambda names: [column for column in columns if column in names])
+    for column in columns:
+        if column not in table.columns:
+            raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
+    key = id_column or ("id" if "id" in table.columns else str(table.columns[0]))
+    if not features and columns:
+        features = [escape(name) for name in table.columns if name not in (key, group_by, *columns)]
+        if not features:
+            raise ValueError(f"{path}: besides the id and what is shown there are no columns left for features")
+    items = read_items(path, id_column, features, group_by)
+    if not wanted:
+        return items, [[("text", str(name))] for name in items.features.index]
+    shown: list[_SHOWN] = [[] for _ in range(len(table))]
+    for kind, column in wanted:
+        for row, value in enumerate(table[column]):
+            if pd.isna(value) or str(value).strip() == "":
+                continue
+            text = str(value)
+            if kind in MEDIA:
+                text = str(_media(kind, text, path, str(items.features.index[row])))
+            shown[row].append((kind, text))
+    for row, parts in enumerate(shown):
+        if not parts:
+            raise ValueError(f"{path}: item {items.features.index[row]!r} has nothing to show in {', '.join(columns)}")
+    return items, shown
+
+
+def _kind_and_column(entry: str) -> tuple[str, str]:
+    kind, colon, column = entry.partition(":")
+    if not colon or not column or kind not in KINDS:
+        raise ValueError(f"--show {entry!r} is not KIND:COLUMN; kinds are {', '.join(KINDS)}")
+    return kind, column
+
+
+def _media(kind: str, value: str, table: Path, item: str) -> Path:
+    """The file a cell names, seen from the folder of the table."""
+    path = Path(os.path.realpath(table.parent / value))
+    if path.suffix.lower() not in MEDIA[kind]:
+        raise ValueError(f"{table}: item {item!r} shows {value!r} as {kind}; use {', '.join(MEDIA[kind])}")
+    if not path.is_file():
+        raise ValueError(f"{table}: item {item!r} shows the file {value!r}, which is not there ({path})")
+    return path
+
+
+def demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
+    """A campaign from the digits of scikit-learn, as images in a folder beside it: which is larger?"""
+    from pairsmith.datasets.embedded import digits
+
+    check_place(target)
+    data = digits()
+    chosen = np.sort(np.random.default_rng(seed).choice(len(data.X), count, replace=False))
+    folder = Path(target).with_suffix("") if not is_url(target) else Path("digits")
+    folder = folder.with_name(f"{folder.name}-images")
+    folder.mkdir(exist_ok=True)
+    X = data.X[chosen]
+    shown: list[_SHOWN] = []
+    for row, pixels in zip(chosen, X, strict=True):
+        path = folder / f"{row}.png"
+        path.write_bytes(png(pixels.reshape(8, 8) / 16))
+        shown.append([("image", str(path.resolve()))])
+    X = X / 16
+    X = X[:, X.std(axis=0) > 0]
+    names = [f"pixel_{column}" for column in range(X.shape[1])]
+    features = pd.DataFrame(X, index=[f"digit {row}" for row in chosen], columns=names)
+    return create(
+        target,
+        Items(Path(target), features),
+        shown,
+        question="Which digit is larger?",
+        instructions="Choose the **larger digit**: 7 is larger than 3. Where both are the same, call it a tie. Where"
+        " you cannot read one of them, skip.",
+        k=k,
+    )
+
+
+def png(ink: npt.NDArray[np.float64], size: int = 120) -> bytes:
+    """A small grey picture of values from 0 (paper) to 1 (ink), enlarged smoothly."""
+    from scipy.ndimage import zoom
+
+    large = np.clip(zoom(np.pad(ink, 1), size / (len(ink) + 2), order=3, mode="nearest", grid_mode=True), 0, 1)
+    grey = np.round(255 * (1 - large)).astype(np.uint8)
+    height, width = grey.shape
+    raw = np.hstack([np.zeros((height, 1), dtype=np.uint8), grey]).tobytes()  # each line: no filter
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw, 6)) + chunk(b"IEND", b"")

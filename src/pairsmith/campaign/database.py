@@ -1,0 +1,254 @@
+"""Where a campaign is kept: a SQLite file, or a PostgreSQL database by its URL.
+
+Both are opened so that a transaction that has ended is on disk. Nothing is ever deleted: an answer that was taken back
+stays, with a row in `undos`.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from pairsmith.campaign import is_url
+
+VERSION = 1
+# MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
+MIGRATIONS: list[Callable[[sa.Connection], None]] = []
+
+APPLICATION = 0x70616972  # "pair": marks our SQLite files
+_PATIENCE = 10  # seconds to wait for somebody else's transaction
+
+tables = sa.MetaData()
+campaign = sa.Table(
+    "campaign",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("settings", sa.JSON, nullable=False),
+)
+items = sa.Table(
+    "items",
+    tables,
+    sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False, unique=True),  # the id that files and people use
+    sa.Column("features", sa.LargeBinary, nullable=False),  # float64, little-endian
+    sa.Column("grouped", sa.Text),
+    sa.Column("label", sa.JSON(none_as_null=True)),
+    sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path] each
+    sa.Column("lean", sa.Integer, nullable=False, default=0),  # how much oftener it was shown left than right
+)
+pairs = sa.Table(
+    "pairs",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("first", sa.ForeignKey(items.c.row), nullable=False),  # first < second
+    sa.Column("second", sa.ForeignKey(items.c.row), nullable=False),
+    sa.Column("round", sa.Integer, nullable=False),  # 0: not planned, but answered elsewhere
+    sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
+    sa.UniqueConstraint("first", "second"),
+)
+sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
+people = sa.Table(
+    "people",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),  # labeller or organiser
+    sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
+    sa.UniqueConstraint("name", "role"),
+)
+# A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back.
+leases = sa.Table(
+    "leases",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False, unique=True),
+    sa.Column("pair", sa.ForeignKey(pairs.c.id), nullable=False, index=True),
+    sa.Column("person", sa.ForeignKey(people.c.id), nullable=False),
+    sa.Column("left", sa.ForeignKey(items.c.row), nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("again", sa.Boolean, nullable=False, default=False),  # shown again after an undo
+    sa.Column("expires", sa.BigInteger, nullable=False),  # microseconds since 1970, as all times
+)
+sa.Index("leases_state", leases.c.state, leases.c.person)
+answers = sa.Table(
+    "answers",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("lease", sa.ForeignKey(leases.c.id), nullable=False, unique=True),
+    sa.Column("outcome", sa.Integer),  # +1 first preferred, -1 second, 0 tie, null: skipped
+    sa.Column("milliseconds", sa.Integer),
+    sa.Column("at", sa.BigInteger, nullable=False),
+)
+undos = sa.Table(
+    "undos",
+    tables,
+    sa.Column("answer", sa.ForeignKey(answers.c.id), primary_key=True, autoincrement=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+)
+reports = sa.Table(  # what the process behind `rounds` found out, for the web pages to show
+    "reports",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("content", sa.JSON, nullable=False),
+)
+
+
+class CampaignError(ValueError):
+    """What is wrong with a campaign, in one line."""
+
+
+def shown(target: str) -> str:
+    """The target without its password."""
+    return sa.make_url(target).render_as_string() if is_url(target) else target
+
+
+def connect(target: str) -> sa.Engine:
+    """An engine whose transactions are durable; `write=True` among its options starts them with the right to write."""
+    if is_url(target):
+        return _connect_postgresql(target)
+    engine = sa.create_engine(
+        sa.URL.create("sqlite", database=str(target)),
+        connect_args={"timeout": _PATIENCE, "check_same_thread": False},
+        pool_size=16,
+        max_overflow=48,
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves
+        for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {setting}")
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
+
+    return engine
+
+
+def _connect_postgresql(target: str) -> sa.Engine:
+    try:
+        url = sa.make_url(target).set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(
+            url,
+            connect_args={"connect_timeout": _PATIENCE, "options": "-c synchronous_commit=on"},
+            pool_size=16,
+            max_overflow=16,
+            pool_pre_ping=True,
+        )
+    except sa.exc.ArgumentError:
+        raise CampaignError(
+            "this is no PostgreSQL URL; use the form postgresql://user:password@host/database"
+        ) from None
+    except ImportError:
+        raise CampaignError("PostgreSQL needs psycopg; pip install 'pairsmith[postgres]'") from None
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        if connection.get_execution_options().get("write"):  # one writer at a time, as SQLite has it
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION})")
+
+    return engine
+
+
+def create(target: str, fill: Callable[[sa.Connection], None]) -> None:
+    """Make the tables at a new place and let `fill` write to them: all of it, or nothing."""
+    engine = connect(target)
+    try:
+        with explained(target), engine.execution_options(write=True).begin() as connection:
+            if sa.inspect(connection).has_table("campaign"):
+                raise CampaignError(f"{shown(target)} holds a campaign already; choose another database")
+            tables.create_all(connection, checkfirst=False)
+            fill(connection)
+            if not is_url(target):
+                connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION}")
+    finally:
+        engine.dispose()
+
+
+def open_existing(target: str) -> sa.Engine:
+    """The campaign at this place, brought to this version; what is not ours, damaged or newer is left untouched."""
+    if not is_url(target):
+        _check_file(Path(target))
+    engine = connect(target)
+    try:
+        with explained(target):
+            with engine.connect() as connection:
+                if is_url(target) and not sa.inspect(connection).has_table("campaign"):
+                    raise CampaignError(f"{shown(target)} holds no campaign; make one with pairsmith campaign create")
+                if not is_url(target):
+                    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+                    if found != "ok":
+                        raise CampaignError(f"{target} is damaged ({found}); restore it from a backup")
+                version = connection.execute(sa.select(campaign.c.version)).scalar_one()
+            if version > VERSION:
+                raise CampaignError(
+                    f"{shown(target)} was made by a newer pairsmith (format {version}; this one knows up to"
+                    f" {VERSION}); update pairsmith"
+                )
+            if version < VERSION:
+                _migrate(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _migrate(engine: sa.Engine) -> None:
+    with engine.execution_options(write=True).begin() as connection:
+        version = connection.execute(sa.select(campaign.c.version)).scalar_one()  # somebody else may have been faster
+        for step in MIGRATIONS[version - 1 :]:
+            step(connection)
+        connection.execute(sa.update(campaign).values(version=VERSION))
+
+
+def _check_file(path: Path) -> None:
+    """Look at the file itself, before SQLite touches it."""
+    if not path.exists():
+        raise CampaignError(f"{path}: there is no such campaign; make one with pairsmith campaign create")
+    if path.is_dir():
+        raise CampaignError(f"{path} is a folder, not a campaign")
+    try:
+        with open(path, "rb") as file:
+            head = file.read(72)
+    except OSError as error:
+        raise CampaignError(f"{path} cannot be read: {error.strerror}") from None
+    if head[:16] != b"SQLite format 3\0" or struct.unpack(">I", head[68:72].ljust(4, b"\0"))[0] != APPLICATION:
+        raise CampaignError(f"{path} is no campaign of pairsmith, or its beginning is damaged; name another file")
+    effective = os.access in os.supports_effective_ids
+    if not all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.parent)):
+        raise CampaignError(f"{path} cannot be written to; give yourself the right to write it and its folder")
+
+
+_SAYS = {
+    "SQLITE_BUSY": "is locked by another program; close that and try again",
+    "SQLITE_LOCKED": "is locked by another program; close that and try again",
+    "SQLITE_READONLY": "cannot be written to; give yourself the right to write it and its folder",
+    "SQLITE_FULL": "has no room to grow: the disk is full; nothing was lost, make room and try again",
+    "SQLITE_CORRUPT": "is damaged; restore it from a backup",
+    "SQLITE_NOTADB": "is no campaign of pairsmith, or its beginning is damaged; name another file",
+    "SQLITE_CANTOPEN": "cannot be opened; look whether it and its folder exist and may be written to",
+    "SQLITE_IOERR": "could not be read or written: the disk reports an error",
+}
+
+
+@contextmanager
+def explained(target: str) -> Iterator[None]:
+    """What databases raise, as one line."""
+    try:
+        yield
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+        cause = getattr(error, "orig", None)
+        code = getattr(cause, "sqlite_errorname", "")
+        for prefix, what in _SAYS.items():
+            if code.startswith(prefix):
+                raise CampaignError(f"{shown(target)} {what}") from error
+        lines = str(cause or error).strip().splitlines() or [type(error).__name__]
+        raise CampaignError(f"{shown(target)}: the database says: {lines[0]}") from error

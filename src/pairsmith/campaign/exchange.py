@@ -1,0 +1,240 @@
+"""Answers written to files and read from files.
+
+csv, jsonl and parquet have a row an answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left (the
+item that was shown left), labeller, seconds and time. What is exported, imported and exported again is the same file;
+what is imported twice counts once. choix and dpo know only who won: ties are left out, and they cannot be read back.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pairsmith.campaign.store import SECOND, Store
+from pairsmith.storage import write_whole
+from pairsmith.tables import Items, read_answers, read_table
+
+ENDINGS = {
+    "csv": ".csv",
+    "jsonl": ".jsonl",
+    "parquet": ".parquet",
+    "choix": ".json",
+    "label-studio": ".json",
+    "dpo": ".jsonl",
+}
+COLUMNS = ["first", "second", "outcome", "left", "labeller", "seconds", "time"]
+
+
+def export(store: Store, kind: str, path: Path) -> tuple[int, int]:
+    """Write the answers that stand; how many were written, and how many ties left out."""
+    known = store.known()
+    names = np.array(store.names, dtype=object)
+    frame = pd.DataFrame(
+        {
+            "first": names[known.answers["first"]],
+            "second": names[known.answers["second"]],
+            "outcome": known.answers["outcome"],
+            "left": names[known.answers["left"]],
+            "labeller": known.answers["labeller"],
+            "seconds": known.answers["seconds"],
+            "time": [_time(at) for at in known.answers["at"]],
+        }
+    )
+    if kind in ("csv", "jsonl", "parquet"):
+        _write_table(frame, kind, path)
+        return len(frame), 0
+    if kind == "label-studio":
+        tasks = _tasks(store, frame, known.answers)
+        _write_text(path, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
+        return len(frame), 0
+    decided = known.answers[known.answers["outcome"] != 0]
+    first, second, won = (decided[name].to_numpy() for name in ("first", "second", "outcome"))
+    winner, loser = np.where(won > 0, first, second), np.where(won > 0, second, first)
+    if kind == "choix":
+        data = [[int(i), int(j)] for i, j in zip(winner, loser, strict=True)]
+        content = {"n_items": len(names), "items": list(names), "data": data}
+        _write_text(path, json.dumps(content, ensure_ascii=False) + "\n")
+    else:
+        texts = {int(row): _text(store, int(row)) for row in np.unique(np.concatenate([winner, loser]))}
+        prompts = [store.settings["question"]] * len(names) if known.groups is None else list(known.groups)
+        lines = [
+            {"prompt": prompts[i], "chosen": texts[int(i)], "rejected": texts[int(j)]}
+            for i, j in zip(winner, loser, strict=True)
+        ]
+        _write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return len(decided), len(known.answers) - len(decided)
+
+
+def bring(store: Store, path: Path) -> tuple[int, int]:
+    """Read answers made elsewhere: how many there are in the file, and how many of them are new."""
+    items = Items(Path(store.target), store.known().features)
+    given = _read_tasks(path, items) if path.suffix == ".json" else _read_table(path, items)
+    swapped = given["first"] > given["second"]
+    if swapped.any():
+        given.loc[swapped, ["first", "second"]] = given.loc[swapped, ["second", "first"]].to_numpy()
+        given.loc[swapped, "outcome"] = -given.loc[swapped, "outcome"]
+    if not store.settings["ties"] and (given["outcome"] == 0).any():
+        raise ValueError(f"{path}: row {int(np.argmax(given['outcome'] == 0)) + 1} is a tie; this campaign has none")
+    return len(given), store.take(given)
+
+
+def _time(at: int) -> str:
+    return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % SECOND:06d}Z"
+
+
+def _at(text: Any, where: str) -> float:
+    """Microseconds of a time as ISO 8601, NaN where there is none. A time without a zone is UTC."""
+    if text is None or pd.isna(text) or str(text).strip() == "":
+        return np.nan
+    try:
+        time = datetime.fromisoformat(str(text).strip())
+    except ValueError:
+        raise ValueError(f"{where} has the time {text!r}; write it as 2026-01-31T12:00:00Z") from None
+    whole = time if time.tzinfo else time.replace(tzinfo=UTC)
+    seconds = (whole.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    return float(int(seconds) * SECOND + whole.microsecond)  # exact in a float until the year 2255
+
+
+def _write_text(path: Path, text: str) -> None:
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+
+def _write_table(frame: pd.DataFrame, kind: str, path: Path) -> None:
+    if kind == "csv":
+        write_whole(path, lambda part: frame.to_csv(part, index=False))
+    elif kind == "jsonl":
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        _write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    else:
+        write_whole(path, lambda part: frame.to_parquet(part, index=False))
+
+
+def _text(store: Store, row: int) -> str:
+    """What a language model would call this item: its texts, or else its files."""
+    parts = store.parts(row)
+    texts = [value for kind, value in parts if kind in ("text", "markdown")]
+    return "\n\n".join(texts or [value for _, value in parts])
+
+
+def _tasks(store: Store, frame: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:
+    """Label Studio's tasks: one for each pair on its sides, with an annotation an answer.
+
+    Its Pairwise tag knows left and right; a tie is the choice "tie" of a Choices tag.
+    """
+    tasks: dict[tuple[str, str], dict[str, Any]] = {}
+    rows = {name: row for row, name in enumerate(store.names)}
+    line: Any
+    for line, won, left in zip(frame.itertuples(), answers["outcome"], answers["left"], strict=True):
+        right = line.second if line.left == line.first else line.first
+        if (line.left, right) not in tasks:
+            data = {"left_id": line.left, "right_id": right, "left": _text(store, left),
+                    "right": _text(store, rows[right])}  # fmt: skip
+            tasks[line.left, right] = {"id": len(tasks) + 1, "data": data, "annotations": []}
+        chosen = "tie" if won == 0 else "left" if (won > 0) == (line.left == line.first) else "right"
+        result = {"from_name": "pairwise", "to_name": "left,right", "type": "pairwise", "value": {"selected": chosen}}
+        if chosen == "tie":
+            result |= {"from_name": "tie", "type": "choices", "value": {"choices": ["tie"]}}
+        tasks[line.left, right]["annotations"].append(
+            {
+                "completed_by": {"email": line.labeller},
+                "created_at": line.time,
+                "lead_time": None if pd.isna(line.seconds) else line.seconds,
+                "result": [result],
+            }
+        )
+    return list(tasks.values())
+
+
+def _read_tasks(path: Path, items: Items) -> pd.DataFrame:
+    try:
+        tasks = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise ValueError(f"{path} is no JSON; export it from Label Studio as JSON") from None
+    found: list[dict[str, Any]] = []
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise ValueError(f"{path}: a list of Label Studio tasks is expected")
+    for number, task in enumerate(tasks, 1):
+        data = task.get("data")
+        if not isinstance(data, dict) or not {"left_id", "right_id"} <= data.keys():
+            raise ValueError(f"{path}: task {number} has no left_id and right_id in its data, which name the two items")
+        for annotation in task.get("annotations") or ():
+            choice = _choice(annotation)
+            if choice is None:
+                continue  # cancelled, or about something else
+            found.append(
+                {
+                    "first": str(data["left_id"]),
+                    "second": str(data["right_id"]),
+                    "outcome": {"left": 1, "right": -1, "tie": 0}[choice],
+                    "labeller": _completed_by(annotation.get("completed_by")),
+                    "seconds": annotation.get("lead_time"),
+                    "at": _at(annotation.get("created_at"), f"{path}: task {number}"),
+                }
+            )
+    frame = pd.DataFrame(found, columns=["first", "second", "outcome", "labeller", "seconds", "at"])
+    for name in ("first", "second"):
+        frame[name] = items.rows(frame[name], path)
+    if (frame["first"] == frame["second"]).any():
+        raise ValueError(f"{path}: a task compares an item with itself")
+    frame["left"] = frame["first"]
+    frame["outcome"] = frame["outcome"].astype(np.int64)
+    frame["seconds"] = pd.to_numeric(frame["seconds"], errors="coerce")
+    return frame
+
+
+def _choice(annotation: Any) -> str | None:
+    if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
+        return None
+    for result in annotation.get("result") or ():
+        value = result.get("value") if isinstance(result, dict) else None
+        if not isinstance(value, dict):
+            continue
+        if value.get("selected") in ("left", "right"):
+            return str(value["selected"])
+        choices = value.get("choices")
+        if isinstance(choices, list) and [str(choice).lower() for choice in choices] == ["tie"]:
+            return "tie"
+    return None
+
+
+def _completed_by(who: Any) -> str:
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("username") or who.get("id")
+    return "imported" if who in (None, "") else str(who)
+
+
+def _read_table(path: Path, items: Items) -> pd.DataFrame:
+    pairs, outcomes, counts = read_answers(path, items)
+    table = read_table(path, lambda names: [name for name in ("labeller", "left", "time") if name in names], True)
+    for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
+        if name in table.columns and "first" in table.columns:
+            table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
+            break
+    if np.any(counts != np.round(counts)):
+        raise ValueError(f"{path}: column 'count' has fractions; an answer is given by one person")
+
+    def column(name: str, otherwise: Any) -> Any:
+        return table[name].to_numpy() if name in table.columns else np.full(len(table), otherwise, dtype=object)
+
+    given = pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "outcome": outcomes.astype(np.int64)})
+    given["labeller"] = [
+        "imported" if pd.isna(name) or not str(name).strip() else str(name) for name in column("labeller", None)
+    ]
+    given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
+    given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
+    left = column("left", None)
+    shown = np.array([not pd.isna(name) and str(name).strip() != "" for name in left], dtype=bool)
+    given["left"] = given["first"]
+    if shown.any():
+        given.loc[shown, "left"] = items.rows(pd.Series(left[shown]).astype(str), path)
+    wrong = (given["left"] != given["first"]) & (given["left"] != given["second"])
+    if wrong.any():
+        raise ValueError(f"{path}: row {int(np.argmax(wrong)) + 1} names an item as left that is neither of the two")
+    return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

@@ -1,0 +1,207 @@
+"""The next pairs, designed while people answer: a process of its own, so that nobody waits for it.
+
+`python -m pairsmith.campaign.rounds TARGET` watches a campaign. When few answers are left to give it refits the model,
+designs the next round conditioned on every pair asked so far, and appends it; when answers have come in it computes
+what the dashboard shows. It works at the lowest priority on one thread, and ends when its standard input does, that is
+with the process that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Known, Store
+    from pairsmith.model import BradleyTerry
+    from pairsmith.selection import Selection
+
+PAUSE = 0.3  # seconds between two looks at the campaign
+
+
+def learn(known: Known) -> BradleyTerry | None:
+    """The model of the answers and labels so far, None before the first."""
+    from pairsmith.model import BradleyTerry
+    from pairsmith.selection import usual_ridge
+
+    if len(known.answers) == 0 and len(known.labels) == 0:
+        return None
+    return BradleyTerry(usual_ridge(known.features.to_numpy())).fit(known.features, **evidence(known))
+
+
+def evidence(known: Known) -> dict[str, Any]:
+    """Labels and answers, as BradleyTerry.fit takes them."""
+    found: dict[str, Any] = {}
+    if len(known.labels):
+        found |= {"y": known.labels, "labeled": known.labeled}
+    if len(known.answers):
+        found |= {
+            "comparisons": known.answers[["first", "second"]].to_numpy(),
+            "outcomes": known.answers["outcome"].to_numpy(),
+        }
+    return found
+
+
+def possible(known: Known, max_per_item: int | None) -> int:
+    """How many pairs another round can have at most."""
+    import numpy as np
+
+    from pairsmith.candidates import AllPairs, WithinGroups
+
+    n = len(known.features)
+    rows = (AllPairs() if known.groups is None else WithinGroups(known.groups)).rows(n)
+    numbers = rows.numbers(known.planned) if len(known.planned) else np.zeros(0, dtype=np.int64)
+    taken = np.unique(numbers[numbers >= 0])
+    if max_per_item is None:
+        return len(rows) - len(taken)
+    gone = np.bincount(rows.pairs(taken).ravel(), minlength=n)
+    return int(np.minimum(rows.degrees() - gone, max_per_item).sum()) // 2
+
+
+def design(
+    known: Known,
+    k: int,
+    objective: str,
+    max_per_item: int | None = None,
+    model: BradleyTerry | None = None,
+    **options: Any,
+) -> Selection | None:
+    """The next k pairs (or as many as there are), given all that were asked; None where there are no more.
+
+    A criterion that uses a model gives way to d-optimal before the first label or answer.
+    """
+    from pairsmith.candidates import WithinGroups
+    from pairsmith.selection import WITH_MODEL, select
+
+    k = min(k, possible(known, max_per_item))
+    if k < 1:
+        return None
+    if objective in WITH_MODEL and model is None:
+        model = learn(known)
+    if objective in WITH_MODEL and model is None:
+        objective = "d-optimal"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
+        return select(
+            known.features.to_numpy(),
+            k,
+            labeled=known.labeled,
+            comparisons=known.planned,
+            candidates=None if known.groups is None else WithinGroups(known.groups),
+            max_per_item=max_per_item,
+            objective=objective,
+            model=model,
+            **options,
+        )
+
+
+def plan(store: Store) -> bool:
+    """Append a round; False where there are no more pairs to ask."""
+    settings, known = store.settings, store.known()
+    chosen = design(known, settings["k"], settings["objective"], settings["max_per_item"], n_jobs=1)
+    if chosen is None or len(chosen) == 0:
+        return False
+    store.add_round(chosen.pairs, known.last_pair)  # unless another process was faster
+    return True
+
+
+def watch(store: Store) -> None:
+    """Plan and report for ever. What goes wrong is shown on the dashboard, and tried again."""
+    from pairsmith.campaign.report import make
+
+    few = store.settings["k"] * store.settings["answers"] // 4
+    reported: tuple[int, ...] | None = None
+    exhausted = -1
+    while True:
+        try:
+            free, asked = store.free()
+            if free <= few and asked != exhausted and not plan(store):
+                exhausted = asked
+            changed = store.changes()
+            if changed != reported:
+                began = time.monotonic()
+                store.save_report("report", make(store.known()))
+                store.save_report("problem", "")
+                reported = changed
+                time.sleep(min(30.0, time.monotonic() - began))  # half of the time at most
+        except ValueError as error:
+            store.save_report("problem", f"The next round could not be planned: {error}")
+            time.sleep(5)
+        time.sleep(PAUSE)
+
+
+class Worker:
+    """Runs `watch` in a process of its own while the context lasts, and starts it again if it dies."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.ended = threading.Event()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.thread = threading.Thread(target=self._keep, name="rounds", daemon=True)
+
+    def __enter__(self) -> Worker:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ended.set()
+        if self.process is not None:
+            self.process.kill()  # it holds nothing that a transaction does not protect
+        self.thread.join(5)
+
+    def _keep(self) -> None:
+        one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        pause = 0.5
+        while not self.ended.is_set():
+            began = time.monotonic()
+            # The target goes through standard input: a command line, which anybody can read, may not hold a password.
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pairsmith.campaign.rounds"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=os.environ | one,
+                start_new_session=True,  # Ctrl-C in the terminal is for the server
+            )
+            assert self.process.stdin is not None
+            try:
+                self.process.stdin.write(f"{self.target}\n".encode())
+                self.process.stdin.flush()
+            except BrokenPipeError:
+                pass
+            self.process.wait()
+            self.process.stdin.close()
+            pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, 30.0)
+            self.ended.wait(pause)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+def main() -> None:
+    from pairsmith.campaign.store import Store
+
+    target = sys.stdin.readline().rstrip("\n")
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(19)
+    warnings.simplefilter("ignore")
+    try:
+        watch(Store(target))
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,512 @@
+"""A campaign: pairs handed out, answers taken, undone and counted.
+
+Each method that changes something is one transaction, on disk when it returns. A pair is leased to a person; an answer
+belongs to a lease, so that an answer sent twice counts once, and an answer to what was not shown has no place to go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import sqlalchemy as sa
+
+from pairsmith.campaign import database, is_url
+from pairsmith.campaign.database import CampaignError, answers, campaign, items, leases, pairs, people, reports, undos
+
+Ints = npt.NDArray[np.int64]
+
+LOCAL = "local"  # the person who labels on this machine without an invite
+AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and some for other tabs
+SECOND = 1_000_000  # in the unit of time of the tables
+
+
+class Refused(CampaignError):
+    """An answer that cannot be taken; `status` is the HTTP status that says so."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A pair as it is shown to a person."""
+
+    token: str
+    left: int
+    right: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that the design and the model look at."""
+
+    features: pd.DataFrame  # indexed by the items' ids
+    groups: npt.NDArray[np.object_] | None
+    labeled: Ints
+    labels: npt.NDArray[Any]
+    planned: Ints  # (m, 2) pairs asked or to be asked, in order
+    last_pair: int  # the id of the last of them
+    answers: pd.DataFrame  # first, second (row numbers), outcome, left, labeller, seconds, at; those taken back are out
+
+
+class Store:
+    """The campaign in an SQLite file or a PostgreSQL database."""
+
+    def __init__(self, target: str, clock: Callable[[], float] = time.time) -> None:
+        self.target = str(target)
+        self.engine = database.open_existing(self.target)
+        self.clock = clock
+        # SQLite's own queue for writers is sleep and retry; threads of one process can do better.
+        self._turn: Any = nullcontext() if is_url(self.target) else threading.Lock()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sa.Connection]:
+        with database.explained(self.target), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[sa.Connection]:
+        with (
+            database.explained(self.target),
+            self._turn,
+            self.engine.execution_options(write=True).begin() as connection,
+        ):
+            yield connection
+
+    def _now(self) -> int:
+        return round(self.clock() * SECOND)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        with self._reading() as connection:
+            found: dict[str, Any] = connection.execute(sa.select(campaign.c.settings)).scalar_one()
+        return found
+
+    # People
+
+    def invite(self, name: str, role: str = "labeller") -> str:
+        """A new token for this person; it is told once and kept only as a hash."""
+        token = secrets.token_urlsafe(32)
+        with self._writing() as connection:
+            found = connection.execute(
+                sa.select(people.c.id, people.c.hash).where(people.c.name == name, people.c.role == role)
+            ).first()
+            if found is not None and found.hash is not None:
+                raise CampaignError(f"{name!r} has an invite already; revoke that first to make a new one")
+            if found is None:
+                connection.execute(people.insert().values(name=name, role=role, hash=_hash(token)))
+            else:
+                connection.execute(people.update().where(people.c.id == found.id).values(hash=_hash(token)))
+        return token
+
+    def revoke(self, name: str) -> int:
+        """Make the links of this person worthless; how many there were. Pairs they hold return to the queue."""
+        with self._writing() as connection:
+            held = sa.select(people.c.id).where(people.c.name == name, people.c.hash.is_not(None))
+            found = connection.execute(held).scalars().all()
+            connection.execute(
+                leases.update().where(leases.c.state == "open", leases.c.person.in_(found)).values(expires=0)
+            )
+            connection.execute(people.update().where(people.c.id.in_(found)).values(hash=None))
+        return len(found)
+
+    def person(self, token: str, role: str) -> int | None:
+        """Whose token this is, None where it is nobody's."""
+        own = _hash(token)
+        with self._reading() as connection:
+            found = connection.execute(
+                sa.select(people.c.id, people.c.hash).where(people.c.hash == own, people.c.role == role)
+            ).first()
+        return int(found.id) if found is not None and hmac.compare_digest(found.hash, own) else None
+
+    @cached_property
+    def local(self) -> int:
+        """Whoever labels on this machine."""
+        with self._writing() as connection:
+            return _named(connection, LOCAL)
+
+    def invited(self) -> list[tuple[str, str]]:
+        """(name, role) of those whose links are good."""
+        with self._reading() as connection:
+            found = connection.execute(
+                sa.select(people.c.name, people.c.role).where(people.c.hash.is_not(None)).order_by(people.c.id)
+            )
+            return [(row.name, row.role) for row in found]
+
+    # Labelling
+
+    def next(self, person: int, holding: Sequence[str] = ()) -> Lease | None:
+        """A pair for this person besides those they hold, or None where there is none now.
+
+        One that is theirs already comes first, so that a page that is loaded again shows the same pair.
+        """
+        now = self._now()
+        expires = now + round(self.settings["lease"] * SECOND)
+        live = (leases.c.state == "open") & (leases.c.expires > now)
+        with self._writing() as connection:
+            mine = connection.execute(
+                sa.select(leases.c.id, leases.c.token, leases.c.left, pairs.c.first, pairs.c.second)
+                .join(pairs)
+                .where(live, leases.c.person == person)
+                .order_by(leases.c.again.desc(), leases.c.id)
+            ).all()
+            for row in mine:
+                if row.token not in holding:
+                    connection.execute(leases.update().where(leases.c.id == row.id).values(expires=expires))
+                    return _lease(row)
+            if len(mine) >= AT_ONCE:
+                return None
+            pair = connection.execute(self._free(person, now)).first()
+            if pair is None:
+                return None
+            # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
+            before = connection.execute(
+                sa.select(leases.c.id, leases.c.token, leases.c.left).where(
+                    leases.c.pair == pair.id, leases.c.person == person, leases.c.state == "open"
+                )
+            ).first()
+            if before is not None:
+                connection.execute(leases.update().where(leases.c.id == before.id).values(expires=expires))
+                return Lease(before.token, before.left, pair.first + pair.second - before.left)
+            left = _left(connection, pair.first, pair.second)
+            token = secrets.token_urlsafe(16)
+            connection.execute(
+                leases.insert().values(
+                    token=token, pair=pair.id, person=person, left=left, state="open", expires=expires
+                )
+            )
+        return Lease(token, left, pair.first + pair.second - left)
+
+    def _free(self, person: int, now: int) -> sa.Select[Any]:
+        """The first pair that lacks answers beyond those being given, and that this person may still be shown."""
+        other, own = leases.alias(), leases.alias()
+        being = (
+            sa.select(sa.func.count())
+            .where(other.c.pair == pairs.c.id, other.c.state == "open", other.c.expires > now)
+            .scalar_subquery()
+        )
+        theirs = (own.c.pair == pairs.c.id) & (own.c.person == person)
+        closed = ("skipped",) if self.settings["repeats"] else ("answered", "skipped")
+        held = (own.c.state == "open") & (own.c.expires > now)
+        query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second).where(
+            sa.text("wanted > 0"),  # in these words it finds the partial index
+            pairs.c.wanted > being,
+            ~sa.exists().where(theirs, own.c.state.in_(closed) | held),
+        )
+        if self.settings["repeats"]:
+            times = sa.select(sa.func.count()).where(theirs, own.c.state == "answered").scalar_subquery()
+            query = query.order_by(times)
+        return query.order_by(pairs.c.id).limit(1)
+
+    def answer(self, person: int, token: str, choice: str, seconds: float | None = None) -> bool:
+        """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once."""
+        now = self._now()
+        with self._writing() as connection:
+            lease = self._own(connection, person, token)
+            if lease.state in ("answered", "skipped"):
+                return False
+            if lease.state == "undone":
+                raise Refused(409, "this answer was taken back; answer the pair as it is shown now")
+            if choice == "tie" and not self.settings["ties"]:
+                raise Refused(422, "this campaign has no ties; choose left, right or skip")
+            if lease.expires <= now and choice != "skip":
+                others = connection.execute(
+                    sa.select(sa.func.count()).where(
+                        leases.c.pair == lease.pair, leases.c.state == "open", leases.c.expires > now
+                    )
+                ).scalar_one()
+                if lease.wanted <= others:
+                    raise Refused(409, "this pair waited too long and went to somebody else; here is another")
+            outcome = None
+            if choice != "skip":
+                preferred = {"left": lease.left, "right": lease.first + lease.second - lease.left}.get(choice)
+                outcome = 0 if preferred is None else 1 if preferred == lease.first else -1
+            _record(connection, lease.id, lease.pair, outcome, seconds, now)
+        return True
+
+    def undo(self, person: int, token: str) -> Lease:
+        """Take back the last answer of this person, which belongs to this lease, and show its pair again."""
+        now = self._now()
+        with self._writing() as connection:
+            lease = self._own(connection, person, token)
+            if lease.state == "undone":  # asked twice
+                again = connection.execute(
+                    sa.select(leases.c.token, leases.c.left)
+                    .where(leases.c.pair == lease.pair, leases.c.person == person, leases.c.again)
+                    .order_by(leases.c.id.desc())
+                ).first()
+                assert again is not None
+                return Lease(again.token, again.left, lease.first + lease.second - again.left)
+            last = connection.execute(_last(person)).first()
+            if last is None or last.token != token:
+                raise Refused(409, "only the last answer can be taken back")
+            connection.execute(undos.insert().values(answer=last.id, at=now))
+            connection.execute(leases.update().where(leases.c.id == lease.id).values(state="undone"))
+            if last.outcome is not None:
+                connection.execute(pairs.update().where(pairs.c.id == lease.pair).values(wanted=pairs.c.wanted + 1))
+            again_token = secrets.token_urlsafe(16)
+            connection.execute(
+                leases.insert().values(
+                    token=again_token,
+                    pair=lease.pair,
+                    person=person,
+                    left=lease.left,
+                    state="open",
+                    again=True,
+                    expires=now + round(self.settings["lease"] * SECOND),
+                )
+            )
+        return Lease(again_token, lease.left, lease.first + lease.second - lease.left)
+
+    def _own(self, connection: sa.Connection, person: int, token: str) -> Any:
+        found = connection.execute(
+            sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.wanted)
+            .join(pairs)
+            .where(leases.c.token == token, leases.c.person == person)
+        ).first()
+        if found is None:
+            raise Refused(404, "this pair was not shown to you")
+        return found
+
+    def progress(self, person: int) -> dict[str, Any]:
+        """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back."""
+        with self._reading() as connection:
+            counted = sa.select(sa.func.count()).where(leases.c.state == "answered")
+            total = connection.execute(counted).scalar_one()
+            own = connection.execute(counted.where(leases.c.person == person)).scalar_one()
+            wanted = connection.execute(sa.select(sa.func.sum(pairs.c.wanted)).where(sa.text("wanted > 0"))).scalar()
+            last = connection.execute(_last(person)).first()
+        return {"answers": total, "yours": own, "wanted": wanted or 0, "undo": None if last is None else last.token}
+
+    def parts(self, row: int) -> list[tuple[str, str]]:
+        """What is shown of an item: kind (text, markdown, image, audio) and the text or path."""
+        with self._reading() as connection:
+            found = connection.execute(sa.select(items.c.parts).where(items.c.row == row)).scalar()
+        return [(kind, value) for kind, value in found or ()]
+
+    # Planning and reporting
+
+    def free(self) -> tuple[int, int]:
+        """How many answers are wanted and not being given, and how many pairs there are."""
+        with self._reading() as connection:
+            wanted = connection.execute(sa.select(sa.func.sum(pairs.c.wanted)).where(sa.text("wanted > 0"))).scalar()
+            held = connection.execute(
+                sa.select(sa.func.count()).where(leases.c.state == "open", leases.c.expires > self._now())
+            ).scalar_one()
+            total = connection.execute(sa.select(sa.func.count()).select_from(pairs)).scalar_one()
+        return int(wanted or 0) - held, total
+
+    def changes(self) -> tuple[int, ...]:
+        """Numbers that differ whenever something has been asked, answered or taken back."""
+        with self._reading() as connection:
+            counts = (sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (answers, undos))
+            newest = sa.select(sa.func.max(pairs.c.id)).scalar_subquery()
+            return tuple(connection.execute(sa.select(*counts, newest)).one())
+
+    def add_round(self, planned: Ints, after: int) -> bool:
+        """Append these pairs unless others were planned meanwhile (`after` is the last pair that was known)."""
+        with self._writing() as connection:
+            last, number = connection.execute(sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))).one()
+            if (last or 0) != after:
+                return False
+            connection.execute(pairs.insert(), planned_rows(planned, (number or 0) + 1, self.settings["answers"]))
+        return True
+
+    @cached_property
+    def _items(self) -> tuple[pd.DataFrame, npt.NDArray[np.object_] | None, Ints, npt.NDArray[Any]]:
+        with self._reading() as connection:
+            rows = connection.execute(
+                sa.select(items.c.name, items.c.features, items.c.grouped, items.c.label).order_by(items.c.row)
+            ).all()
+        X = np.frombuffer(b"".join(row.features for row in rows), dtype="<f8").reshape(len(rows), -1)
+        features = pd.DataFrame(X, index=[row.name for row in rows], columns=self.settings["features"])
+        groups = np.array([row.grouped for row in rows], dtype=object) if self.settings["grouped"] else None
+        labeled = np.array([at for at, row in enumerate(rows) if row.label is not None], dtype=np.int64)
+        return features, groups, labeled, np.array([rows[at].label for at in labeled])
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._items[0].index)
+
+    def known(self) -> Known:
+        features, groups, labeled, labels = self._items
+        with self._reading() as connection:
+            planned = connection.execute(
+                sa.select(pairs.c.id, pairs.c.first, pairs.c.second).order_by(pairs.c.id)
+            ).all()
+            taken = connection.execute(
+                sa.select(
+                    pairs.c.first,
+                    pairs.c.second,
+                    answers.c.outcome,
+                    leases.c.left,
+                    people.c.name.label("labeller"),
+                    answers.c.milliseconds,
+                    answers.c.at,
+                )
+                .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
+                .where(leases.c.state == "answered")
+                .order_by(answers.c.at, pairs.c.first, pairs.c.second, people.c.name)
+            ).all()
+        frame = pd.DataFrame(
+            taken, columns=["first", "second", "outcome", "left", "labeller", "milliseconds", "at"]
+        ).astype({"first": np.int64, "second": np.int64, "outcome": np.int64, "left": np.int64, "at": np.int64})
+        frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
+        chosen = np.array([(row.first, row.second) for row in planned], dtype=np.int64).reshape(-1, 2)
+        return Known(features, groups, labeled, labels, chosen, planned[-1].id if planned else 0, frame)
+
+    def tally(self) -> dict[str, Any]:
+        """The numbers of the dashboard that are counted, not computed."""
+        hour = self._now() - 3600 * SECOND
+        with self._reading() as connection:
+            answered = answers.join(leases).join(pairs, leases.c.pair == pairs.c.id)
+            counted = sa.select(sa.func.count()).where(leases.c.state == "answered")
+            total = connection.execute(counted).scalar_one()
+            recent = connection.execute(counted.select_from(answered).where(answers.c.at > hour)).scalar_one()
+            skipped = connection.execute(sa.select(sa.func.count()).where(leases.c.state == "skipped")).scalar_one()
+            undone = connection.execute(sa.select(sa.func.count()).select_from(undos)).scalar_one()
+            planned, rounds = connection.execute(sa.select(sa.func.count(), sa.func.max(pairs.c.round))).one()
+            done = connection.execute(sa.select(sa.func.count()).where(pairs.c.wanted <= 0)).scalar_one()
+        return {"answers": total, "last_hour": recent, "skipped": skipped, "undone": undone, "planned": planned,
+                "complete": done, "rounds": rounds or 0}  # fmt: skip
+
+    def report(self, name: str) -> Any:
+        """What was last reported under this name, or None."""
+        with self._reading() as connection:
+            return connection.execute(sa.select(reports.c.content).where(reports.c.name == name)).scalar()
+
+    def save_report(self, name: str, content: Any) -> None:
+        with self._writing() as connection:
+            changed = connection.execute(reports.update().where(reports.c.name == name).values(content=content))
+            if changed.rowcount == 0:
+                connection.execute(reports.insert().values(name=name, content=content))
+
+    def take(self, given: pd.DataFrame) -> int:
+        """Add answers made elsewhere (columns as in Known.answers; `at` and `seconds` may be NaN); how many are new.
+
+        An answer that is there already is not added again: the same file may be imported twice.
+        """
+        there = self.known().answers
+        timed = _count_keys(there, with_time=True)
+        untimed = _count_keys(there, with_time=False)
+        now, added = self._now(), 0
+        with self._writing() as connection:
+            persons: dict[str, int] = {}
+            numbers = {
+                (row.first, row.second): row.id
+                for row in connection.execute(sa.select(pairs.c.id, pairs.c.first, pairs.c.second))
+            }
+            row: Any  # pandas does not know what its rows hold
+            for row in given.itertuples(index=False):
+                at = None if pd.isna(row.at) else int(row.at)
+                key = (row.first, row.second, row.outcome, row.labeller)
+                seen, full = (untimed, key) if at is None else (timed, (*key, at))
+                if seen.get(full, 0) > 0:
+                    seen[full] -= 1
+                    continue
+                if row.labeller not in persons:
+                    persons[row.labeller] = _named(connection, row.labeller)
+                pair = (int(row.first), int(row.second))
+                if pair not in numbers:
+                    numbers[pair] = _inserted(
+                        connection, pairs, first=pair[0], second=pair[1], round=0, wanted=self.settings["answers"]
+                    )
+                lease = _inserted(
+                    connection,
+                    leases,
+                    token=secrets.token_urlsafe(16),
+                    pair=numbers[pair],
+                    person=persons[row.labeller],
+                    left=int(row.left),
+                    state="open",
+                    expires=0,
+                )
+                seconds = None if pd.isna(row.seconds) else float(row.seconds)
+                _record(connection, lease, numbers[pair], int(row.outcome), seconds, now if at is None else at)
+                added += 1
+        return added
+
+
+def planned_rows(planned: Ints, number: int, wanted: int) -> list[dict[str, int]]:
+    return [{"first": int(i), "second": int(j), "round": number, "wanted": wanted} for i, j in planned]
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _named(connection: sa.Connection, name: str) -> int:
+    """The labeller of this name, who needs no invite to exist."""
+    found = connection.execute(
+        sa.select(people.c.id).where(people.c.name == name, people.c.role == "labeller")
+    ).scalar()
+    return found if found is not None else _inserted(connection, people, name=name, role="labeller")
+
+
+def _inserted(connection: sa.Connection, table: sa.Table, **values: Any) -> int:
+    key = connection.execute(table.insert().values(**values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _lease(row: Any) -> Lease:
+    return Lease(row.token, row.left, row.first + row.second - row.left)
+
+
+def _left(connection: sa.Connection, first: int, second: int) -> int:
+    """Which of two items goes left: the one that was there less often, or either."""
+    lean = dict(
+        connection.execute(sa.select(items.c.row, items.c.lean).where(items.c.row.in_([first, second]))).tuples().all()
+    )
+    side = [first, second]
+    left = secrets.choice(side) if lean[first] == lean[second] else min(side, key=lambda row: lean[row])
+    for row in side:
+        step = 1 if row == left else -1
+        connection.execute(items.update().where(items.c.row == row).values(lean=items.c.lean + step))
+    return left
+
+
+def _record(
+    connection: sa.Connection, lease: int, pair: int, outcome: int | None, seconds: float | None, at: int
+) -> None:
+    spent = None if seconds is None else round(min(max(seconds, 0.0), 86400.0) * 1000)
+    connection.execute(answers.insert().values(lease=lease, outcome=outcome, milliseconds=spent, at=at))
+    state = "skipped" if outcome is None else "answered"
+    connection.execute(leases.update().where(leases.c.id == lease).values(state=state))
+    if outcome is not None:
+        connection.execute(pairs.update().where(pairs.c.id == pair).values(wanted=pairs.c.wanted - 1))
+
+
+def _last(person: int) -> sa.Select[Any]:
+    """The newest answer or skip of this person that was not taken back."""
+    return (
+        sa.select(answers.c.id, answers.c.outcome, leases.c.token)
+        .join(leases)
+        .where(leases.c.person == person, leases.c.state.in_(("answered", "skipped")))
+        .order_by(answers.c.id.desc())
+        .limit(1)
+    )
+
+
+def _count_keys(frame: pd.DataFrame, with_time: bool) -> dict[tuple[Any, ...], int]:
+    names = ["first", "second", "outcome", "labeller", *(["at"] if with_time else [])]
+    counts: dict[tuple[Any, ...], int] = {}
+    for key in frame[names].itertuples(index=False, name=None):
+        counts[key] = counts.get(key, 0) + 1
+    return counts

@@ -1,0 +1,315 @@
+"""The pages and the API of a campaign. Handlers hold no logic: they check who asks and pass it to the store."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import nh3
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from fastapi.templating import Jinja2Templates
+from markdown_it import MarkdownIt
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from pairsmith.campaign.create import MEDIA
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.gate import Gate
+from pairsmith.campaign.store import Lease, Refused, Store
+
+HERE = Path(__file__).parent
+COOKIES = {"labeller": "pairsmith", "organiser": "pairsmith-organiser"}
+MONTH = 30 * 24 * 3600
+ENDS = 25  # items shown from each end of the ranking
+
+Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Want(Strict):
+    holding: list[Token] = Field([], max_length=8, description="Leases you have already: another one is wanted.")
+
+
+class Answer(Strict):
+    lease: Token
+    choice: Literal["left", "right", "tie", "skip"]
+    seconds: float | None = Field(None, ge=0, le=86400, allow_inf_nan=False, description="How long it took.")
+
+
+class Undo(Strict):
+    lease: Token = Field(description="The lease that was answered last; progress names it.")
+
+
+class Part(BaseModel):
+    """A piece of an item: text, html (of Markdown, sanitised), or the url of an image or a sound."""
+
+    kind: Literal["text", "markdown", "image", "audio"]
+    text: str | None = None
+    html: str | None = None
+    url: str | None = None
+
+
+class Pair(BaseModel):
+    lease: str = Field(description="Names this pair, on these sides, shown to you; the answer needs it.")
+    left: list[Part]
+    right: list[Part]
+
+
+class Progress(BaseModel):
+    answers: int = Field(description="Answers of everybody.")
+    yours: int
+    wanted: int = Field(description="Answers still to be given to the pairs planned so far.")
+    undo: str | None = Field(description="The lease whose answer you may take back.")
+
+
+class Next(BaseModel):
+    pair: Pair | None = Field(description="null: no pair is waiting for you now; ask again later.")
+    progress: Progress
+
+
+class Taken(BaseModel):
+    counted: bool = Field(description="false: this lease was answered before; the first answer stands.")
+    progress: Progress
+
+
+class Ranked(BaseModel):
+    rank: int
+    id: str
+    score: float
+    low: float = Field(description="The ends of the 90% interval of the score.")
+    high: float
+
+
+class Ranking(BaseModel):
+    answers: int = Field(description="How many answers it is based on.")
+    items: list[Ranked]
+
+
+class Problem(BaseModel):
+    detail: str
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text}
+    for status, text in {
+        400: "The request is not for this server, or no HTTP as it should be.",
+        401: "No invite, or one that is not good any more.",
+        403: "A request from another site.",
+        404: "No such pair was shown to you.",
+        409: "Too late, or not the last answer.",
+        413: "The body is too large.",
+        422: "Not what is expected here.",
+        503: "The database cannot be used now; the answer was not taken.",
+    }.items()
+}
+
+
+def create_app(store: Store, local: bool = True) -> FastAPI:
+    """The app of this campaign. `local`: on this machine only, where nobody needs an invite."""
+    app = FastAPI(
+        title="pairsmith campaign",
+        version=version("pairsmith"),
+        description="Ask for a pair, answer it, ask for the next. Where invites are needed, send the token of the link"
+        " as `Authorization: Bearer TOKEN`.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+    )
+    app.add_middleware(Gate, local=local)
+    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    pages = Jinja2Templates(directory=HERE / "templates")
+
+    def who(request: Request, role: str) -> int:
+        """The person who asks, or 401."""
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        token = bearer if scheme.lower() == "bearer" else request.cookies.get(COOKIES[role], "")
+        if token:
+            person = store.person(token, role)
+            if person is not None:
+                return person
+            if bearer:
+                raise HTTPException(401, "this invite is not good (any more); ask for a new one")
+        if local:
+            return store.local
+        raise HTTPException(401, "this needs an invite link; ask whoever runs the campaign")
+
+    labeller = Depends(partial(_as_role, who, "labeller"))
+    organiser = Depends(partial(_as_role, who, "organiser"))
+
+    def shown(lease: Lease | None) -> Pair | None:
+        if lease is None:
+            return None
+        left, right = (
+            [_part(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
+            for row in (lease.left, lease.right)
+        )
+        return Pair(lease=lease.token, left=left, right=right)
+
+    def progress_of(person: int) -> Progress:
+        return Progress(**store.progress(person))
+
+    @app.post("/api/next", tags=["labelling"], responses=ERRORS)
+    def next_pair(want: Want, person: int = labeller) -> Next:
+        """A pair to answer. It is yours for some minutes; loaded again, the page gets the same one."""
+        return Next(pair=shown(store.next(person, want.holding)), progress=progress_of(person))
+
+    @app.post("/api/answer", tags=["labelling"], responses=ERRORS)
+    def answer(given: Answer, person: int = labeller) -> Taken:
+        """Answer a pair that was shown to you. On disk when this returns; sent twice, it counts once."""
+        counted = store.answer(person, given.lease, given.choice, given.seconds)
+        return Taken(counted=counted, progress=progress_of(person))
+
+    @app.post("/api/undo", tags=["labelling"], responses=ERRORS)
+    def undo(last: Undo, person: int = labeller) -> Next:
+        """Take back your last answer, or skip, and get its pair again."""
+        return Next(pair=shown(store.undo(person, last.lease)), progress=progress_of(person))
+
+    @app.get("/api/progress", tags=["labelling"], responses=ERRORS)
+    def progress(person: int = labeller) -> Progress:
+        """How far the campaign is, and you."""
+        return progress_of(person)
+
+    @app.get("/api/ranking", tags=["organising"], responses=ERRORS, dependencies=[organiser])
+    def ranking(
+        offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0, limit: Annotated[int, Query(ge=1, le=10_000)] = 100
+    ) -> Ranking:
+        """The items, best first, as of the last report."""
+        report = store.report("report") or {"answers": 0, "ranking": []}
+        return Ranking(answers=report["answers"], items=_ranked(report["ranking"][offset : offset + limit], offset))
+
+    @app.get("/api/dashboard", tags=["organising"], responses=ERRORS, dependencies=[organiser])
+    def figures() -> dict[str, Any]:
+        """All that the dashboard shows; of the ranking, both ends."""
+        report = store.report("report") or {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": None}
+        ranks = _ranked(report.pop("ranking"))
+        kept = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
+        return {**store.tally(), "problem": store.report("problem") or "", "report": report,
+                "items": len(ranks), "ranking": kept}  # fmt: skip
+
+    @app.get("/", include_in_schema=False, dependencies=[labeller])
+    def label_page(request: Request) -> HTMLResponse:
+        settings = store.settings
+        return pages.TemplateResponse(
+            request,
+            "label.html",
+            {
+                "question": settings["question"],
+                "ties": settings["ties"],
+                "instructions": render(settings["instructions"]),
+            },
+        )
+
+    @app.get("/dashboard", include_in_schema=False, dependencies=[organiser])
+    def dashboard_page(request: Request) -> HTMLResponse:
+        return pages.TemplateResponse(request, "dashboard.html", {"question": store.settings["question"]})
+
+    @app.get("/api", include_in_schema=False)
+    def api_page(request: Request) -> HTMLResponse:
+        return pages.TemplateResponse(request, "api.html", {"schema": app.openapi()})
+
+    @app.get("/join/{token}", include_in_schema=False)
+    def join(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
+        return enter(request, token, "labeller", "/")
+
+    @app.get("/organise/{token}", include_in_schema=False)
+    def organise(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
+        return enter(request, token, "organiser", "/dashboard")
+
+    def enter(request: Request, token: str, role: str, to: str) -> Response:
+        if store.person(token, role) is None:
+            raise HTTPException(401, "this invite is not good (any more); ask for a new one")
+        response = RedirectResponse(to, 303)
+        response.set_cookie(
+            COOKIES[role], token, max_age=MONTH, httponly=True, samesite="lax", secure=request.url.scheme == "https"
+        )
+        return response
+
+    @app.get("/media/{row}/{part}", include_in_schema=False)
+    def media(
+        request: Request, row: Annotated[int, InPath(ge=0, le=2**31 - 1)], part: Annotated[int, InPath(ge=0, le=1000)]
+    ) -> FileResponse:
+        """A file that the campaign lists, by the number of its item; no path ever comes from outside."""
+        if not local and not request.cookies.get(COOKIES["labeller"]) and request.cookies.get(COOKIES["organiser"]):
+            who(request, "organiser")
+        else:
+            who(request, "labeller")
+        parts = store.parts(row)
+        if part >= len(parts) or parts[part][0] not in MEDIA:
+            raise HTTPException(404, "there is no such file in this campaign")
+        kind, path = parts[part]
+        if not Path(path).is_file():
+            raise HTTPException(404, "the file of this item is not where it was when the campaign was made")
+        return FileResponse(
+            path,
+            media_type=MEDIA[kind][Path(path).suffix.lower()],
+            headers={
+                "Cache-Control": "private, max-age=3600",
+                "Content-Security-Policy": "default-src 'none'; sandbox",
+            },
+        )
+
+    def failed(request: Request, status: int, detail: str, headers: Any = None) -> Response:
+        if request.url.path.startswith(("/api/", "/media/")):
+            return JSONResponse({"detail": detail}, status, headers)
+        page = {"status": status, "detail": detail[:1].upper() + detail[1:]}
+        return pages.TemplateResponse(request, "error.html", page, status, headers)
+
+    @app.exception_handler(AnyHTTPException)
+    async def told(request: Request, error: AnyHTTPException) -> Response:
+        return failed(request, error.status_code, str(error.detail), error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def wrong(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        return failed(request, 422, f"{where}: {first['msg']}")
+
+    @app.exception_handler(CampaignError)
+    async def refused(request: Request, error: CampaignError) -> Response:
+        return failed(request, error.status if isinstance(error, Refused) else 503, str(error))
+
+    return app
+
+
+def _as_role(who: Any, role: str, request: Request) -> int:
+    person: int = who(request, role)
+    return person
+
+
+def _part(row: int, at: int, kind: str, value: str) -> Part:
+    if kind in MEDIA:
+        return Part.model_validate({"kind": kind, "url": f"/media/{row}/{at}"})
+    if kind == "markdown":
+        return Part(kind="markdown", html=render(value))
+    return Part(kind="text", text=value)
+
+
+_TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre", "blockquote", "ul",
+         "ol", "li", "a", "table", "thead", "tbody", "tr", "th", "td"}  # fmt: skip
+
+
+@lru_cache(2048)
+def render(markdown: str) -> str:
+    """Markdown as HTML that can do no harm: no HTML of its own, no pictures from elsewhere, links only to the web."""
+    html = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).render(markdown)
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href", "title"}, "ol": {"start"}},
+        url_schemes={"http", "https", "mailto"},
+    )
+
+
+def _ranked(rows: list[list[Any]], offset: int = 0) -> list[Ranked]:
+    return [
+        Ranked(rank=offset + at, id=row[0], score=row[1], low=row[2], high=row[3]) for at, row in enumerate(rows, 1)
+    ]
