@@ -18,7 +18,7 @@ FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
 demo: .venv/demo
 	@$(BIN)/python experiments/demo.py
 
-test: check
+test: check .venv/debian
 	@$(BIN)/pytest
 
 check: .venv/dev
@@ -39,6 +39,16 @@ clean:
 .venv/demo .venv/dev: pyproject.toml | .venv/bin/python
 	@echo "Installing pairsmith[$(EXTRAS)] into .venv (once; takes a minute or two) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+# Chromium and PostgreSQL for the tests of campaigns: Debian's, which root can install.
+.venv/debian: | .venv/bin/python
+	@if command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium and PostgreSQL for the tests (once; takes a minute or two) ..."; \
+		apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
+			chromium postgresql >/dev/null; \
+	else echo "The tests need Chromium and PostgreSQL; as root: apt-get install chromium postgresql" >&2; exit 1; fi
 	@touch $@
 
 .venv/bin/python:

@@ -1,7 +1,137 @@
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx2 as httpx
+import numpy as np
+import pandas as pd
+import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
+
+from pairsmith.campaign.create import create
+from pairsmith.campaign.store import Store
+from pairsmith.tables import Items
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.
 settings.register_profile(
     "pairsmith", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=60
 )
 settings.load_profile("pairsmith")
+
+
+@pytest.fixture(scope="session")
+def postgresql():
+    """The URL of a PostgreSQL server of our own, without the database's name. It refuses to run as root."""
+    places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *map(Path, os.get_exec_path())]
+    found = next((place for place in places if (place / "initdb").exists()), None)
+    assert found, "these tests need PostgreSQL; on Debian: apt-get install postgresql"
+    folder = Path(tempfile.mkdtemp(prefix="pairsmith-postgresql-"))
+    folder.chmod(0o755)
+    own = {"cwd": folder}
+    if os.geteuid() == 0:
+        shutil.chown(folder, "nobody")
+        own |= {"user": "nobody"}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **own}
+    subprocess.run(
+        [found / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"],
+        check=True,
+        **quiet,
+    )
+    port = free_port()
+    options = ["-p", str(port), "-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}"]
+    server = subprocess.Popen([found / "postgres", "-D", folder / "data", *options], **quiet)
+    url = f"postgresql://postgres@127.0.0.1:{port}"
+    engine = sa.create_engine(f"{url.replace('postgresql', 'postgresql+psycopg')}/postgres", poolclass=sa.pool.NullPool)
+    for _ in range(200):
+        try:
+            engine.connect().close()
+            break
+        except sa.exc.OperationalError:
+            assert server.poll() is None, "PostgreSQL did not start"
+            time.sleep(0.05)
+    yield url
+    server.send_signal(3)  # at once, with its clients
+    server.wait(20)
+    shutil.rmtree(folder)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request, tmp_path):
+    """A place for a new campaign, in both kinds of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "test.db")
+    url = request.getfixturevalue("postgresql")
+    name = f"t{time.time_ns()}"  # a schema is made faster than a database
+    engine = sa.create_engine(
+        f"{url.replace('postgresql', 'postgresql+psycopg')}/postgres", isolation_level="AUTOCOMMIT"
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+    engine.dispose()
+    return f"{url}/postgres?options=-csearch_path%3D{name}"
+
+
+def items_of(n=12, d=3, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    features = pd.DataFrame(X, index=[f"{row:03d}" for row in range(n)], columns=[f"f_{c}" for c in range(d)])
+    return Items(Path("items.csv"), features)
+
+
+@pytest.fixture
+def make(request):
+    """make(target, n=12, ...) -> a Store on a new campaign; what is shown of an item is its id unless parts= says."""
+    opened = []
+
+    def build(target, n=12, d=3, parts=None, clock=time.time, **settings):
+        items = items_of(n, d)
+        shown = parts or [[("text", name)] for name in items.features.index]
+        create(target, items, shown, **({"question": "Which is better?", "k": 10} | settings))
+        store = Store(target, clock)
+        opened.append(store)
+        return store
+
+    yield build
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def serve():
+    """serve(target, "--option", ...) -> (the URL, the process) of `pairsmith label`."""
+    started = []
+
+    def start(target, *options, port=0):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pairsmith.cli", "label", target, "--no-open", "--port", str(port), *options],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        first = process.stdout.readline()
+        assert first.startswith("Label at"), first
+        url = first.split()[-1].rstrip("/")
+        for _ in range(200):
+            try:
+                httpx.get(f"{url}/static/icon.svg")
+                break
+            except httpx.TransportError:
+                time.sleep(0.05)
+        return url, process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()

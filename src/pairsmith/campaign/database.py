@@ -106,7 +106,16 @@ class CampaignError(ValueError):
 
 def shown(target: str) -> str:
     """The target without its password."""
-    return sa.make_url(target).render_as_string() if is_url(target) else target
+    return _url(target).render_as_string() if is_url(target) else target
+
+
+def _url(target: str) -> sa.URL:
+    try:
+        return sa.make_url(target)
+    except (sa.exc.ArgumentError, ValueError):
+        raise CampaignError(
+            "this is no PostgreSQL URL; use the form postgresql://user:password@host:port/database"
+        ) from None
 
 
 def connect(target: str) -> sa.Engine:
@@ -134,19 +143,16 @@ def connect(target: str) -> sa.Engine:
 
 
 def _connect_postgresql(target: str) -> sa.Engine:
+    url = _url(target).set(drivername="postgresql+psycopg")
+    given = url.query.get("options", "")  # such as a search_path
     try:
-        url = sa.make_url(target).set(drivername="postgresql+psycopg")
         engine = sa.create_engine(
             url,
-            connect_args={"connect_timeout": _PATIENCE, "options": "-c synchronous_commit=on"},
+            connect_args={"connect_timeout": _PATIENCE, "options": f"{given} -c synchronous_commit=on"},
             pool_size=16,
             max_overflow=16,
             pool_pre_ping=True,
         )
-    except sa.exc.ArgumentError:
-        raise CampaignError(
-            "this is no PostgreSQL URL; use the form postgresql://user:password@host/database"
-        ) from None
     except ImportError:
         raise CampaignError("PostgreSQL needs psycopg; pip install 'pairsmith[postgres]'") from None
 
@@ -186,7 +192,9 @@ def open_existing(target: str) -> sa.Engine:
                 if not is_url(target):
                     found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
                     if found != "ok":
-                        raise CampaignError(f"{target} is damaged ({found}); restore it from a backup")
+                        raise CampaignError(
+                            f"{target} is damaged ({' '.join(str(found).split())}); restore it from a backup"
+                        )
                 version = connection.execute(sa.select(campaign.c.version)).scalar_one()
             if version > VERSION:
                 raise CampaignError(

@@ -164,7 +164,9 @@ class Store:
                 sa.select(leases.c.id, leases.c.token, leases.c.left, pairs.c.first, pairs.c.second)
                 .join(pairs)
                 .where(live, leases.c.person == person)
-                .order_by(leases.c.again.desc(), leases.c.id)
+                .order_by(
+                    sa.case((leases.c.again, -leases.c.id), else_=leases.c.id)
+                )  # the last taken back, then in order
             ).all()
             for row in mine:
                 if row.token not in holding:
@@ -471,9 +473,8 @@ def _lease(row: Any) -> Lease:
 
 def _left(connection: sa.Connection, first: int, second: int) -> int:
     """Which of two items goes left: the one that was there less often, or either."""
-    lean = dict(
-        connection.execute(sa.select(items.c.row, items.c.lean).where(items.c.row.in_([first, second]))).tuples().all()
-    )
+    two = connection.execute(sa.select(items.c.row, items.c.lean).where(items.c.row.in_([first, second])))
+    lean = {found.row: found.lean for found in two}
     side = [first, second]
     left = secrets.choice(side) if lean[first] == lean[second] else min(side, key=lambda row: lean[row])
     for row in side:

@@ -26,7 +26,7 @@ from pairsmith.campaign.store import Lease, Refused, Store
 HERE = Path(__file__).parent
 COOKIES = {"labeller": "pairsmith", "organiser": "pairsmith-organiser"}
 MONTH = 30 * 24 * 3600
-ENDS = 25  # items shown from each end of the ranking
+ENDS = 15  # items shown from each end of the ranking
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 

@@ -29,7 +29,7 @@ function label() {
   let upcoming = null;
   let began = 0;
   let undoable = null;
-  let unsent = 0;
+  const unsent = new Set(); // leases whose answers the server does not have yet: they must not be shown again
   let sending = Promise.resolve();
   let looking = false;
   let number = 0;
@@ -77,6 +77,7 @@ function label() {
     current = pair;
     began = performance.now();
     find("pair").classList.toggle("none", pair === null);
+    find("pair").dataset.lease = pair ? pair.lease : "";
     find("empty").hidden = true;
     ["left", "right"].forEach((side, at) => {
       find(side).querySelector(".parts").replaceChildren(...(pair ? pair.elements[at] : []));
@@ -92,8 +93,8 @@ function label() {
     looking = true;
     try {
       while (current === null || upcoming === null) {
-        await sending; // what is being sent may free the way, and must not be handed out again
-        const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease);
+        await sending;
+        const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease).concat([...unsent]);
         const found = await ask("/api/next", { holding });
         count(found.progress);
         if (found.pair === null) {
@@ -118,7 +119,7 @@ function label() {
   function answer(choice) {
     if (current === null || (choice === "tie" && !ties)) return;
     const given = { lease: current.lease, choice, seconds: (performance.now() - began) / 1000 };
-    unsent += 1;
+    unsent.add(given.lease);
     sending = sending.then(() => deliver(given));
     tell(`${said[choice]}. Pair ${number + 1}.`);
     show(upcoming);
@@ -140,8 +141,8 @@ function label() {
         await pause(wait);
       }
     }
-    unsent -= 1;
-    if (unsent === 0 && find("status").textContent.startsWith("Your last answer is not saved")) tell("Saved.");
+    unsent.delete(given.lease);
+    if (unsent.size === 0 && find("status").textContent.startsWith("Your last answer is not saved")) tell("Saved.");
   }
 
   function undo() {
@@ -193,7 +194,7 @@ function label() {
   find("undo").addEventListener("click", undo);
   find("help").addEventListener("click", help);
   window.addEventListener("beforeunload", (event) => {
-    if (unsent > 0) event.preventDefault();
+    if (unsent.size > 0) event.preventDefault();
   });
   look();
 }

@@ -1,0 +1,131 @@
+"""How long labellers wait: 50 of them at once, while rounds are being designed.
+
+    python benchmarks/campaign.py                     # SQLite, 50 labellers who take a second for an answer
+    python benchmarks/campaign.py --think 0           # who take none: what the server can do at most
+    python benchmarks/campaign.py --target postgresql://user@host/database    # an empty database
+
+A server and the process that designs run as `pairsmith label` runs them; each labeller is a thread of another process
+and asks for the next pair and answers it. The campaign is made so that a round takes seconds to design, and rounds are
+short, so that one is being designed nearly all the time (the table says what share). Afterwards every acknowledged
+answer is looked for, and no pair may have more answers than it should.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx2 as httpx
+import numpy as np
+import pandas as pd
+import psutil
+from rich.console import Console
+from rich.table import Table
+
+from pairsmith.campaign.create import create
+from pairsmith.campaign.store import Store
+from pairsmith.tables import Items
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--labellers", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--think", type=float, default=1.0, help="mean seconds a labeller takes for an answer")
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--features", type=int, default=100)
+    parser.add_argument("-k", type=int, default=200, help="pairs in a round")
+    parser.add_argument("--answers-per-pair", type=int, default=1)
+    parser.add_argument("--target")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run(given, given.target or f"{folder}/benchmark.db")
+
+
+def run(given: argparse.Namespace, target: str) -> None:
+    X = np.random.default_rng(0).standard_normal((given.items, given.features))
+    names = [f"item {row}" for row in range(given.items)]
+    items = Items(Path("items"), pd.DataFrame(X, index=names, columns=[f"f{c}" for c in range(given.features)]))
+    shown = [[("text", name)] for name in names]
+    create(target, items, shown, question="Which?", k=given.k, answers=given.answers_per_pair)
+    store = Store(target)
+    tokens = [store.invite(f"labeller {at}") for at in range(given.labellers)]
+    line = [sys.executable, "-m", "pairsmith.cli", "label", target, "--no-open", "--port", "0"]
+    server = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    url = server.stdout.readline().split()[-1]
+    waits: dict[str, list[float]] = {"next": [], "answer": []}
+    acknowledged: list[str] = []
+    empty = [0]
+    until = time.monotonic() + given.seconds
+
+    def labeller(token: str) -> None:
+        rng = random.Random(token)
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as client:
+            time.sleep(rng.random() * given.think)
+
+            def ask(name: str, body: dict[str, object]) -> dict[str, object]:
+                began = time.perf_counter()
+                response = client.post(f"api/{name}", json=body)
+                waits[name].append(time.perf_counter() - began)
+                response.raise_for_status()
+                found: dict[str, object] = response.json()
+                return found
+
+            while time.monotonic() < until:
+                pair = ask("next", {})["pair"]
+                if not isinstance(pair, dict):
+                    empty[0] += 1
+                    time.sleep(0.2)
+                    continue
+                time.sleep(rng.expovariate(1 / given.think) if given.think else 0)
+                ask("answer", {"lease": pair["lease"], "choice": rng.choice(["left", "right"]), "seconds": 1.0})
+                acknowledged.append(pair["lease"])
+
+    threads = [threading.Thread(target=labeller, args=(token,)) for token in tokens]
+    for thread in threads:
+        thread.start()
+    busy = []
+    while time.monotonic() < until:
+        designers = psutil.Process(server.pid).children()
+        busy.append(sum(process.cpu_percent() for process in designers) if designers else 0.0)
+        for process in designers:
+            process.cpu_percent(0.5)
+    for thread in threads:
+        thread.join()
+    used = sum(psutil.Process(server.pid).cpu_times()[:2])
+    server.terminate()
+    server.wait()
+    known = store.known()
+    rows = Counter(map(tuple, known.answers[["first", "second"]].to_numpy().tolist()))
+    table = Table(title=f"{given.labellers} labellers, {given.think:g} s an answer, {given.items:,} items of "
+                        f"{given.features} features, rounds of {given.k}; {target.split(':')[0]}")  # fmt: skip
+    for name in ("request", "count", "median", "90%", "99%", "longest"):
+        table.add_column(name, justify="right")
+    for name, seconds in waits.items():
+        milliseconds = 1000 * np.array(seconds)
+        cuts = [f"{value:.1f} ms" for value in (*np.percentile(milliseconds, [50, 90, 99]), milliseconds.max())]
+        table.add_row(name, str(len(seconds)), *cuts)
+    console = Console()
+    console.print(table)
+    rate = len(acknowledged) / given.seconds
+    console.print(
+        f"{len(acknowledged)} answers acknowledged ({rate:.0f} a second), {len(known.answers)} in the database, at most"
+        f" {max(rows.values())} a pair. {len(known.planned) // given.k} rounds; no pair was free {empty[0]} times."
+    )
+    console.print(f"The process that designs used {np.mean(busy[1:]):.0f}% of a core, the server"
+                  f" {100 * used / given.seconds:.0f}%.")  # fmt: skip
+    assert len(known.answers) == len(acknowledged)
+    assert max(rows.values()) <= given.answers_per_pair
+    store.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""The whole story in a real browser: Debian's Chromium, desktop and phone."""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+from sklearn.datasets import load_digits
+
+from pairsmith.campaign.store import Store
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+DESKTOP = {"viewport": {"width": 1280, "height": 800}}
+PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args():
+    path = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+    assert path, "these tests need Chromium; on Debian: apt-get install chromium"
+    return {"executable_path": path, "args": FLAGS}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo campaign, made as a newcomer makes it."""
+    path = tmp_path_factory.mktemp("demo") / "digits.db"
+    line = [sys.executable, "-m", "pairsmith.cli", "demo-campaign", str(path), "--no-serve"]
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+@pytest.fixture
+def campaign(demo, tmp_path):
+    """A copy of it (the pictures stay where they are)."""
+    return shutil.copy(demo, tmp_path / "digits.db")
+
+
+class Labeller:
+    """Somebody at the page, who can read digits."""
+
+    def __init__(self, page, url, store):
+        self.page, self.url = page, url
+        digits = load_digits().target
+        self.value = {f"/media/{row}/0": digits[int(name.split()[1])] for row, name in enumerate(store.names)}
+        self.trouble = []
+        page.on("console", lambda message: self.trouble.append(message.text))
+        page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        page.on("requestfailed", lambda request: self.trouble.append(request.url))
+        page.on("response", lambda found: self.trouble.append(found.url) if found.status >= 400 else None)
+
+    def open(self, path="/"):
+        self.page.goto(self.url + path)
+
+    def pair(self):
+        expect(self.page.locator("#left img")).to_be_visible()
+        return tuple(self.page.get_attribute(f"#{side} img", "src") for side in ("left", "right"))
+
+    def lease(self):
+        return self.page.get_attribute("#pair", "data-lease")
+
+    def choose(self, act):
+        """Do this, and wait for the next pair."""
+        before = self.lease()
+        act()
+        expect(self.page.locator("#pair")).not_to_have_attribute("data-lease", before)
+
+    def verdict(self):
+        left, right = (self.value[url] for url in self.pair())
+        return "tie" if left == right else "left" if left > right else "right"
+
+    def counted(self, yours):
+        expect(self.page.locator("#count")).to_have_text(re.compile(rf"· {yours} by you$"))
+
+
+def accessible(page):
+    found = Axe().run(page).response["violations"]
+    assert [problem for problem in found if problem["impact"] in ("serious", "critical")] == []
+
+
+@pytest.fixture
+def at_work(browser, campaign, serve):
+    """at_work(device, ...) -> a Labeller on a page of that shape."""
+    url, _ = serve(str(campaign))
+    store = Store(str(campaign))
+    contexts = []
+
+    def start(**device):
+        contexts.append(browser.new_context(**device))
+        return Labeller(contexts[-1].new_page(), url, store)
+
+    yield start
+    for context in contexts:
+        context.close()
+    store.close()
+
+
+@pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_whole_story(at_work, campaign, device, tmp_path):
+    me = at_work(**device)
+    page = me.page
+    me.open()
+    me.pair()
+    accessible(page)
+
+    keys = {"left": "ArrowLeft", "right": "ArrowRight", "tie": "ArrowDown"}
+    for _ in range(10):
+        key = keys[me.verdict()]
+        me.choose(lambda key=key: page.keyboard.press(key))
+    me.counted(10)
+    touch = device is PHONE
+    for turn in range(10):
+        place = page.locator(f"[data-choice={me.verdict()}]")
+        if turn % 2 and me.verdict() != "tie":
+            place = page.locator(f"#{me.verdict()} img")  # the picture itself
+        me.choose(place.tap if touch else place.click)
+    me.counted(20)
+
+    # One more, taken back, a tie instead.
+    pair, lease = me.pair(), me.lease()
+    me.choose(lambda: page.keyboard.press("ArrowLeft"))
+    me.counted(21)
+    me.choose(lambda: page.keyboard.press("u") if touch else page.locator("#undo").click())
+    assert me.pair() == pair
+    assert me.lease() != lease
+    me.counted(20)
+    me.choose(lambda: page.keyboard.press("t"))
+    me.counted(21)
+    me.choose(lambda: page.keyboard.press("s"))
+
+    # Loaded again in the middle: the same pair.
+    pair = me.pair()
+    page.reload()
+    assert me.pair() == pair
+    me.counted(21)
+
+    # Instructions on demand, by keyboard alone.
+    page.keyboard.press("?")
+    expect(page.locator("#instructions")).to_be_visible()
+    accessible(page)
+    page.keyboard.press("ArrowLeft")  # is no answer now
+    page.keyboard.press("Escape")
+    expect(page.locator("#instructions")).to_be_hidden()
+    assert me.pair() == pair
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+    # The dashboard.
+    me.open("/dashboard")
+    expect(page.locator("#answers")).to_have_text("21")
+    expect(page.locator("#undone")).to_have_text("1")
+    expect(page.locator("#skipped")).to_have_text("1")
+    expect(page.locator("#ranking circle")).to_have_count(30, timeout=30_000)
+    expect(page.locator("#gained polyline")).to_have_count(2)
+    expect(page.locator("#people tbody")).to_contain_text("local")
+    accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+    # It updates by itself.
+    other = at_work(**device)
+    other.open()
+    other.choose(lambda: other.page.keyboard.press("ArrowLeft"))
+    expect(page.locator("#answers")).to_have_text("22", timeout=10_000)
+    assert me.trouble == other.trouble == []
+
+    line = [sys.executable, "-m", "pairsmith.cli", "campaign", "export", str(campaign), "-o", str(tmp_path / "a.csv")]
+    subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+    table = pd.read_csv(tmp_path / "a.csv")
+    assert len(table) == 22
+    assert (table["outcome"] == 0).sum() >= 1
+    digits = load_digits().target
+    first, second = (digits[table[side].str.split().str[1].astype(int)][:20] for side in ("first", "second"))
+    shown = table["outcome"].to_numpy()[:20]
+    assert ((first > second) * 1 - (first < second) * 1 == shown).all()
+    assert (table["seconds"] > 0).all()
+
+
+def test_in_the_dark_and_by_tab_alone(at_work):
+    me = at_work(**DESKTOP, color_scheme="dark")
+    me.open()
+    me.pair()
+    accessible(me.page)
+    names = []
+    for _ in range(8):
+        me.page.keyboard.press("Tab")
+        names.append(me.page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"))
+    assert {"← Left", "Right →", "Tie ↓", "Skip S", "Help ?"} <= set(names)
+    me.page.locator("[data-choice=right]").focus()
+    me.choose(lambda: me.page.keyboard.press("Enter"))
+    me.counted(1)
+    me.open("/dashboard")
+    expect(me.page.locator("#ranking circle")).to_have_count(30, timeout=30_000)
+    accessible(me.page)
+    me.open("/api")
+    accessible(me.page)
+    assert me.trouble == []
+
+
+def test_the_next_pair_is_there_before_the_answer_is_sent(at_work):
+    me = at_work(**DESKTOP)
+    me.open()
+    me.pair()
+    me.page.wait_for_timeout(500)  # the next one is loaded meanwhile
+    me.page.route("**/api/answer", lambda route: (time.sleep(1), route.continue_()))
+    before = me.lease()
+    began = time.monotonic()
+    me.page.keyboard.press("ArrowLeft")
+    expect(me.page.locator("#pair")).not_to_have_attribute("data-lease", before)
+    assert me.page.evaluate("document.querySelector('#left img').complete")
+    assert time.monotonic() - began < 0.9
+    me.counted(1)
+
+
+def test_an_answer_that_finds_no_server_is_kept_and_sent_again(at_work):
+    me = at_work(**DESKTOP)
+    me.open()
+    me.pair()
+    me.page.route("**/api/answer", lambda route: route.abort())
+    me.page.keyboard.press("ArrowLeft")
+    expect(me.page.locator("#status")).to_contain_text("not saved yet")
+    me.page.unroute("**/api/answer")
+    expect(me.page.locator("#status")).to_have_text("Saved.", timeout=10_000)
+    me.counted(1)
+
+
+def test_two_tabs_and_double_clicks_count_once(at_work, campaign):
+    one, two = at_work(**DESKTOP), at_work(**DESKTOP)
+    one.open()
+    two.open()
+    assert one.pair() == two.pair()
+    one.choose(lambda: one.page.keyboard.press("ArrowLeft"))
+    one.counted(1)
+    two.choose(lambda: two.page.keyboard.press("ArrowRight"))  # stale
+    two.counted(1)
+    assert len(Store(str(campaign)).known().answers) == 1
+
+
+def test_script_in_item_text_does_not_run(browser, tmp_path, make, serve):
+    evil = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
+    parts = [[("text", evil), ("markdown", f"**bold** {evil} [link](javascript:document.title='owned')")]] * 12
+    make(str(tmp_path / "t.db"), parts=parts, question=f"Which? {evil}", instructions=evil)
+    url, _ = serve(str(tmp_path / "t.db"))
+    page = browser.new_page()
+    page.goto(url)
+    expect(page.locator("#left .plain")).to_have_text(evil)
+    expect(page.locator("#left strong")).to_have_text("bold")
+    assert page.locator("#left img, #left script").count() == 0
+    page.goto(f"{url}/dashboard")
+    page.wait_for_timeout(300)
+    assert "owned" not in page.title().removeprefix(f"Which? {evil}")
+    page.close()

@@ -1,0 +1,486 @@
+"""Pairs handed out, answers counted, databases that are broken."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import sqlalchemy as sa
+
+import pairsmith as ps
+from conftest import items_of
+from oracle import assert_greedy
+from pairsmith.campaign import database, rounds
+from pairsmith.campaign.create import create
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.report import LITTLE, advise
+from pairsmith.campaign.report import make as report_on
+from pairsmith.campaign.store import AT_ONCE, Refused, Store
+
+
+class Clock:
+    now = 1_700_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def people(store, count):
+    return [store.person(store.invite(f"p{at}"), "labeller") for at in range(count)]
+
+
+def test_each_pair_is_answered_as_often_as_asked_and_never_twice_by_one_person(target, make):
+    store = make(target, answers=3, k=6)
+    five = people(store, 5)
+    seen = {person: [] for person in five}
+    while any(free := [(person, lease) for person in five if (lease := store.next(person))]):
+        for person, lease in free:
+            seen[person].append(frozenset((lease.left, lease.right)))
+            assert store.answer(person, lease.token, "left", 0.5)
+    given = Counter(pair for pairs in seen.values() for pair in pairs)
+    assert sorted(given.values()) == [3] * 6
+    assert all(len(set(pairs)) == len(pairs) for pairs in seen.values())
+    assert store.free() == (0, 6)
+    assert len(store.known().answers) == 18
+
+
+def test_a_pair_is_leased_to_one_person_and_returns_when_abandoned(target, make):
+    clock = Clock()
+    store = make(target, n=3, k=1, clock=clock, lease=60.0)
+    anna, ben = people(store, 2)
+    hers = store.next(anna)
+    assert store.next(ben) is None
+    clock.now += 59
+    assert store.next(ben) is None
+    clock.now += 2
+    his = store.next(ben)
+    assert {his.left, his.right} == {hers.left, hers.right}
+    with pytest.raises(Refused, match="went to somebody else"):
+        store.answer(anna, hers.token, "left")
+    assert store.answer(ben, his.token, "left")
+    assert len(store.known().answers) == 1
+
+
+def test_a_late_answer_counts_where_nobody_else_has_the_pair(target, make):
+    clock = Clock()
+    store = make(target, n=3, k=1, clock=clock, lease=60.0)
+    (anna,) = people(store, 1)
+    lease = store.next(anna)
+    clock.now += 1000
+    again = store.next(anna)
+    assert again.token == lease.token  # taken up again, so that nobody can answer one pair twice
+    clock.now += 1000
+    assert store.answer(anna, lease.token, "right")
+    assert not store.answer(anna, again.token, "right")
+
+
+def test_pairs_held_are_given_again_and_are_few(target, make):
+    store = make(target)
+    (anna,) = people(store, 1)
+    first = store.next(anna)
+    assert store.next(anna) == first
+    held = [first]
+    while (lease := store.next(anna, [lease.token for lease in held])) is not None:
+        held.append(lease)
+    assert len(held) == AT_ONCE
+    assert len({lease.token for lease in held}) == AT_ONCE
+
+
+def test_answering_twice_counts_once_and_what_was_not_shown_is_refused(target, make):
+    store = make(target)
+    anna, ben = people(store, 2)
+    lease = store.next(anna)
+    assert store.answer(anna, lease.token, "left", 1.25)
+    assert not store.answer(anna, lease.token, "right")
+    for person, token in ((ben, lease.token), (anna, "made-up")):
+        with pytest.raises(Refused, match="not shown to you"):
+            store.answer(person, token, "left")
+    (answer,) = store.known().answers.itertuples()
+    winner = answer.first if answer.outcome > 0 else answer.second
+    assert winner == lease.left == answer.left
+    assert answer.seconds == 1.25
+
+
+def test_undo_is_recorded_not_erased(target, make):
+    store = make(target)
+    anna, ben = people(store, 2)
+    one = store.next(anna)
+    store.answer(anna, one.token, "left")
+    two = store.next(anna)
+    store.answer(anna, two.token, "skip")
+    with pytest.raises(Refused, match="only the last"):
+        store.undo(anna, one.token)
+    with pytest.raises(Refused, match="not shown"):
+        store.undo(ben, two.token)
+    for lease in (two, one):  # back and back
+        assert store.progress(anna)["undo"] == lease.token
+        again = store.undo(anna, lease.token)
+        assert store.undo(anna, lease.token) == again  # a double click
+        assert (again.left, again.right) == (lease.left, lease.right)
+        with pytest.raises(Refused, match="taken back"):
+            store.answer(anna, lease.token, "left")
+    assert store.next(anna) == again  # before anything else
+    assert len(store.known().answers) == 0
+    assert store.tally()["undone"] == 2
+    assert store.answer(anna, again.token, "right")
+    (answer,) = store.known().answers.itertuples()
+    assert {answer.first, answer.second} == {one.left, one.right}
+    with store._reading() as connection:
+        kept = connection.execute(sa.select(sa.func.count()).select_from(database.answers)).scalar_one()
+    assert kept == 3
+
+
+def test_skipped_pairs_go_to_others_only(target, make):
+    store = make(target, n=3, k=1)
+    anna, ben = people(store, 2)
+    lease = store.next(anna)
+    store.answer(anna, lease.token, "skip")
+    assert store.next(anna) is None
+    assert store.next(ben) is not None
+
+
+def test_one_person_may_be_asked_again_where_the_campaign_says_so(target, make):
+    store = make(target, n=4, k=3, answers=2, repeats=True)
+    (anna,) = people(store, 1)
+    asked = []
+    while (lease := store.next(anna)) is not None:
+        asked.append(frozenset((lease.left, lease.right)))
+        store.answer(anna, lease.token, "left")
+    assert Counter(asked) == dict.fromkeys(asked, 2)
+    assert len(set(asked[:3])) == 3  # all once before any twice
+
+
+def test_sides_are_balanced_and_recorded(target, make):
+    store = make(target, n=8, k=28)
+    (anna,) = people(store, 1)
+    left, right = Counter(), Counter()
+    while (lease := store.next(anna)) is not None:
+        left[lease.left] += 1
+        right[lease.right] += 1
+        store.answer(anna, lease.token, "tie")
+    assert all(abs(left[item] - right[item]) <= 3 for item in range(8))
+    assert Counter(store.known().answers["left"]) == left
+
+
+def test_ties_only_where_allowed(target, make):
+    store = make(target, ties=False)
+    (anna,) = people(store, 1)
+    lease = store.next(anna)
+    with pytest.raises(Refused, match="no ties"):
+        store.answer(anna, lease.token, "tie")
+    assert store.answer(anna, lease.token, "left")
+
+
+def test_tokens_are_hashed_revocable_and_of_one_role(target, make):
+    store = make(target)
+    token = store.invite("anna")
+    assert store.person(token, "labeller") is not None
+    assert store.person(token, "organiser") is None
+    assert store.person(token[:-1], "labeller") is None
+    with pytest.raises(CampaignError, match="has an invite already"):
+        store.invite("anna")
+    with store._reading() as connection:
+        for table in database.tables.sorted_tables:
+            assert token not in str(connection.execute(sa.select(table)).all())
+    held = store.next(store.person(token, "labeller"))
+    assert store.revoke("anna") == 1
+    assert store.person(token, "labeller") is None
+    (ben,) = people(store, 1)
+    assert {store.next(ben).left} <= {held.left, held.right}  # her pair is free at once
+    assert store.person(store.invite("anna"), "labeller") is not None
+
+
+# Rounds
+
+
+def test_rounds_are_greedy_given_everything_asked(target, make):
+    store = make(target, n=10, d=3, k=5, objective="d-optimal")
+    assert rounds.plan(store)
+    known = store.known()
+    X = known.features.to_numpy()
+    assert len(known.planned) == 10
+    first, second = known.planned[:5], known.planned[5:]
+    every = np.column_stack(np.triu_indices(10, 1))
+    ridge = ps.select(X, 1).ridge
+    for done, chosen in ((np.zeros((0, 2), int), first), (first, second)):
+        left = [tuple(pair) for pair in every if tuple(pair) not in set(map(tuple, done))]
+        picked = ps.select(X, 5, comparisons=done, ridge=ridge)
+        assert [tuple(pair) for pair in chosen] == [tuple(pair) for pair in picked.pairs]
+        assert_greedy(picked, X, left, ridge, [], [tuple(pair) for pair in done])
+
+
+def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
+    store = make(target, n=6, k=10)
+    (anna,) = people(store, 1)
+    while (lease := store.next(anna)) is not None:
+        store.answer(anna, lease.token, "left" if lease.left < lease.right else "right")
+    known = store.known()
+    chosen = rounds.design(known, 3, "averaged-d-optimal")
+    assert chosen.objective == "averaged-d-optimal"
+    expected = ps.select(
+        known.features.to_numpy(),
+        3,
+        objective="averaged-d-optimal",
+        model=rounds.learn(known),
+        comparisons=known.planned,
+    )
+    assert np.array_equal(chosen.pairs, expected.pairs)
+    assert rounds.plan(store)
+    assert len(store.known().planned) == 15
+    assert not rounds.plan(store)
+
+
+def test_groups_caps_and_labels_hold_in_every_round(target):
+    items = items_of(12)
+    groups = np.array(["a", "b", "c"] * 4, dtype=object)
+    grouped = type(items)(items.path, items.features, groups)
+    labels = np.array([0, 1, 2]), np.array([1, -1, 1])
+    shown = [[("text", "x")]] * 12
+    create(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
+    store = Store(target)
+    rounds.plan(store)
+    known = store.known()
+    assert known.labeled.tolist() == [0, 1, 2]
+    assert known.labels.tolist() == [1, -1, 1]
+    assert len(known.planned) == 8
+    assert all(groups[i] == groups[j] for i, j in known.planned)
+    for batch in (known.planned[:4], known.planned[4:]):
+        assert max(Counter(batch.ravel().tolist()).values()) == 1
+    store.close()
+
+
+def test_two_planners_do_not_plan_the_same(target, make):
+    store = make(target)
+    other = Store(target)
+    known = store.known()
+    chosen = rounds.design(known, 5, "d-optimal")
+    assert other.add_round(chosen.pairs, known.last_pair)
+    assert not store.add_round(chosen.pairs, known.last_pair)
+    assert len(store.known().planned) == 15
+    other.close()
+
+
+# What the dashboard shows
+
+
+def answered(store, count, truth, rng=None, labeller="anna"):
+    """`count` more answers of this labeller, of pairs in the order planned, as `truth` (with noise: rng) has them."""
+    done = int((store.known().answers["labeller"] == labeller).sum())
+    while len(store.known().planned) < done + count:
+        assert rounds.plan(store)
+    pairs = store.known().planned[done : done + count]
+    gap = truth[pairs[:, 0]] - truth[pairs[:, 1]]
+    better = gap > 0 if rng is None else rng.random(count) < 1 / (1 + np.exp(-gap))
+    given = pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "outcome": np.where(better, 1, -1)})
+    at = (1_700_000_000 + np.arange(done, done + count)) * 1_000_000
+    assert store.take(given.assign(left=pairs[:, 0], labeller=labeller, seconds=2.0, at=at)) == count
+
+
+def test_the_report_against_what_is_known(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=20, d=4, k=20, answers=2)
+    truth = store.known().features.to_numpy() @ np.array([3.0, -2.0, 1.0, 0.5])
+    answered(store, 20, truth)
+    answered(store, 10, truth, labeller="ben")
+    answered(store, 10, -truth, labeller="ben")  # half of his answers are the other way round
+    report = report_on(store.known())
+    assert report["answers"] == 40
+    rows = {row["name"]: row for row in report["people"]}
+    assert (rows["anna"]["answers"], rows["ben"]["answers"]) == (20, 20)
+    assert rows["anna"]["agrees_on_repeated"] == rows["ben"]["agrees_on_repeated"] == 0.5
+    assert rows["anna"]["seconds"] == 2.0
+    assert rows["anna"]["agrees_with_model"] > rows["ben"]["agrees_with_model"]
+    scores = [row[1] for row in report["ranking"]]
+    assert scores == sorted(scores, reverse=True)
+    assert {row[0] for row in report["ranking"]} == set(store.names)
+    # log det by brute force
+    X = store.known().features.to_numpy()
+    pairs = {tuple(pair) for pair in store.known().answers[["first", "second"]].to_numpy()}
+    D = np.array([X[i] - X[j] for i, j in pairs])
+    ridge = ps.select(X, 1).ridge
+    gained = np.linalg.slogdet(ridge * np.eye(4) + D.T @ D)[1] - 4 * np.log(ridge)
+    assert report["curve"][-1]["gained"] == pytest.approx(gained, abs=1e-3)
+    assert report["curve"][-1]["gained"] > report["curve"][-1]["random"]
+
+
+def test_held_out_auc_rises_with_honest_answers_and_not_with_noise(tmp_path, make):
+    found = []
+    for name, rng in (("honest", None), ("noise", np.random.default_rng(0))):
+        store = make(str(tmp_path / f"{name}.db"), n=40, d=3, k=40)
+        X = store.known().features.to_numpy()
+        answered(store, 160, X @ [2.0, -1.0, 1.0] * (0.0 if rng else 1.0), rng)
+        found.append(report_on(store.known())["curve"][-1]["auc"])
+    assert found[0] > 0.9
+    assert 0.25 < found[1] < 0.75
+
+
+def test_stop_advice(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=30, d=2, k=30)
+    X = store.known().features.to_numpy()
+    truth = X @ [4.0, -3.0]
+    answered(store, 20, truth)
+    assert not report_on(store.known())["advice"]["stop"]
+    assert "early" in report_on(store.known())["advice"]["text"]
+    answered(store, 400, truth)
+    report = report_on(store.known())
+    assert report["advice"]["stop"]
+    falling = [{"answers": mark, "doubt": 0.4 - mark / 400} for mark in range(10, 101, 10)]
+    assert not advise(falling)["stop"]
+    flat = [{"answers": mark, "doubt": 0.2 - LITTLE * mark / 100} for mark in range(10, 101, 10)]
+    assert advise(flat)["stop"]
+
+
+# Databases in trouble: one line, and no harm
+
+
+def unharmed(path, what):
+    before = Path(path).read_bytes()
+    with pytest.raises(CampaignError, match=what) as caught:
+        Store(str(path))
+    assert "\n" not in str(caught.value)
+    assert Path(path).read_bytes() == before
+
+
+def test_what_is_no_campaign_is_refused_and_left_alone(tmp_path):
+    with pytest.raises(CampaignError, match="no such campaign"):
+        Store(str(tmp_path / "nothing.db"))
+    assert not (tmp_path / "nothing.db").exists()
+    (tmp_path / "text.db").write_text("id,f\n1,2\n")
+    unharmed(tmp_path / "text.db", "no campaign")
+    (tmp_path / "empty.db").write_bytes(b"")
+    unharmed(tmp_path / "empty.db", "no campaign")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE campaign (id, version, settings)")
+    other.close()
+    unharmed(tmp_path / "other.db", "no campaign")
+    with pytest.raises(CampaignError, match="folder"):
+        Store(str(tmp_path))
+
+
+def test_a_damaged_file_is_refused_and_left_alone(tmp_path, make):
+    path = tmp_path / "t.db"
+    make(str(path), n=200, d=20).close()
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 :] = os.urandom(len(content) - 4096 * 3)
+    path.write_bytes(content)
+    unharmed(path, "damaged|no campaign")
+
+
+def test_a_newer_version_is_refused_and_left_alone(target, make):
+    store = make(target)
+    with store._writing() as connection:
+        connection.execute(sa.update(database.campaign).values(version=99))
+    store.close()
+    with pytest.raises(CampaignError, match="newer pairsmith"):
+        Store(target)
+
+
+def test_an_older_version_is_migrated_whole_or_not_at_all(target, make, monkeypatch):
+    store = make(target)
+    lease = store.next(store.local)
+    store.answer(store.local, lease.token, "left")
+    store.close()
+
+    def note(connection):
+        connection.exec_driver_sql("ALTER TABLE answers ADD COLUMN note TEXT")
+
+    def fail(connection):
+        raise CampaignError("no")
+
+    monkeypatch.setattr(database, "VERSION", 3)
+    monkeypatch.setattr(database, "MIGRATIONS", [note, fail])
+    with pytest.raises(CampaignError, match="no"):
+        Store(target)
+    monkeypatch.setattr(database, "VERSION", 2)
+    monkeypatch.setattr(database, "MIGRATIONS", [note])
+    for _ in range(2):  # the second time there is nothing to do
+        store = Store(target)
+        with store._reading() as connection:
+            assert connection.exec_driver_sql("SELECT note FROM answers").all() == [(None,)]
+            assert connection.execute(sa.select(database.campaign.c.version)).scalar_one() == 2
+        assert len(store.known().answers) == 1
+        store.close()
+
+
+def test_a_locked_file_says_so(tmp_path, make, monkeypatch):
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    store = make(str(tmp_path / "t.db"))
+    person = store.local
+    lease = store.next(person)
+    blocker = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CampaignError, match="locked by another program"):
+        store.answer(person, lease.token, "left")
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    assert store.answer(person, lease.token, "left")
+
+
+def test_a_full_disk_says_so_and_loses_nothing(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=40, k=300)
+    person = store.local
+    sa.event.listen(store.engine, "begin", lambda c: c.exec_driver_sql("PRAGMA max_page_count=1"))  # as small as it is
+    acknowledged = 0
+
+    def label_on():
+        nonlocal acknowledged
+        while True:
+            store.answer(person, store.next(person).token, "left")
+            acknowledged += 1
+
+    with pytest.raises(CampaignError, match="disk is full"):
+        label_on()
+    store.close()
+    with_room = Store(str(tmp_path / "t.db"))
+    assert len(with_room.known().answers) == acknowledged > 0
+    with_room.close()
+
+
+def test_a_read_only_file_says_so(make):
+    folder = Path(tempfile.mkdtemp())
+    make(str(folder / "t.db")).close()
+    (folder / "t.db").chmod(0o444)
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:  # root may write everywhere: be nobody for a moment
+        os.seteuid(65534)
+    try:
+        unharmed(folder / "t.db", "cannot be written to")
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_an_unreachable_postgresql_is_one_line_without_the_password():
+    with pytest.raises(CampaignError) as caught:
+        Store("postgresql://me:secret@127.0.0.1:1/nothing")
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(CampaignError, match="no PostgreSQL URL"):
+        Store("postgresql://me:secret@host:port/nothing")
+
+
+def test_creation_is_whole_or_not_at_all(target, make, tmp_path, monkeypatch):
+    items = items_of()
+    shown = [[("text", "x")]] * 12
+    with pytest.raises(ValueError, match="question is empty"):
+        create(target, items, shown, question=" ", k=3)
+    monkeypatch.setattr("pairsmith.campaign.create.planned_rows", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        create(target, items, shown, question="?", k=3)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    make(target)
+    with pytest.raises(CampaignError, match="already"):
+        create(target, items, shown, question="?", k=3)
+
+
+def test_known_reads_back_what_was_put_in(target, make):
+    store = make(target)
+    pd.testing.assert_frame_equal(store.known().features, items_of().features)

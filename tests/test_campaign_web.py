@@ -1,0 +1,408 @@
+"""The API and the files that go in and out, without a port."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+from fastapi.testclient import TestClient
+
+from pairsmith import cli
+from pairsmith.campaign import exchange
+from pairsmith.campaign.create import read
+from pairsmith.campaign.report import make as report_on
+from pairsmith.campaign.rounds import Worker
+from pairsmith.campaign.store import Store
+from pairsmith.campaign.web import create_app, render
+
+
+def client_of(store, **options):
+    return TestClient(create_app(store, **options), base_url="http://127.0.0.1")
+
+
+@pytest.fixture
+def api(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    with client_of(store) as client:
+        client.store = store
+        yield client
+
+
+def ask(api, path, **body):
+    response = api.post(f"/api/{path}", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_the_story_of_a_labeller(api):
+    first = ask(api, "next")["pair"]
+    assert ask(api, "next")["pair"] == first  # loaded again
+    second = ask(api, "next", holding=[first["lease"]])["pair"]
+    assert second["lease"] != first["lease"]
+    taken = ask(api, "answer", lease=first["lease"], choice="left", seconds=1.5)
+    assert taken["counted"]
+    assert taken["progress"] == {"answers": 1, "yours": 1, "wanted": 9, "undo": first["lease"]}
+    assert not ask(api, "answer", lease=first["lease"], choice="right")["counted"]
+    assert ask(api, "next")["pair"] == second
+    back = ask(api, "undo", lease=first["lease"])
+    assert back["pair"]["left"] == first["left"]
+    assert back["progress"]["answers"] == 0
+    assert api.get("/api/progress").json()["wanted"] == 10
+
+
+def test_the_story_of_an_organiser(api):
+    assert api.get("/api/ranking").json() == {"answers": 0, "items": []}
+    for _ in range(10):
+        pair = ask(api, "next")["pair"]
+        ask(api, "answer", lease=pair["lease"], choice="left" if pair["left"] < pair["right"] else "right")
+    api.store.save_report("report", report_on(api.store.known()))
+    ranking = api.get("/api/ranking", params={"limit": 3, "offset": 2}).json()
+    assert ranking["answers"] == 10
+    assert [item["rank"] for item in ranking["items"]] == [3, 4, 5]
+    assert all(item["low"] < item["score"] < item["high"] for item in ranking["items"])
+    figures = api.get("/api/dashboard").json()
+    assert (figures["answers"], figures["planned"], figures["complete"], figures["last_hour"]) == (10, 10, 10, 10)
+    assert figures["report"]["people"][0]["name"] == "local"
+    assert ask(api, "next")["pair"] is None
+
+
+def test_pages_need_nothing_from_elsewhere(api):
+    for path in ("/", "/dashboard", "/api", "/static/campaign.js", "/static/campaign.css", "/nowhere"):
+        text = api.get(path).text
+        assert "//cdn" not in text
+        assert "https://" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "POST /api/answer" in api.get("/api").text
+    assert api.get("/api/openapi.json").json()["paths"].keys() >= {"/api/next", "/api/answer", "/api/undo"}
+
+
+def test_what_goes_wrong_is_told(api):
+    assert api.get("/nowhere").status_code == 404
+    assert api.get("/api/nowhere").json()["detail"] == "Not Found"
+    assert api.post("/api/answer", json={"lease": "x", "choice": "left"}).status_code == 404
+    wrong = api.post("/api/answer", json={"lease": "x", "choice": "both"})
+    assert wrong.status_code == 422
+    assert "choice" in wrong.json()["detail"]
+
+
+def test_markdown_is_rendered_and_made_harmless():
+    html = render("**bold** `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[x](https://example.org)")
+    assert "<strong>bold</strong>" in html
+    assert "<table>" in html
+    assert 'rel="noopener noreferrer"' in html
+    for attack in (
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "![x](http://evil.example/track.png)",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html,<script>alert(1)</script>)",
+        "<svg/onload=alert(1)>",
+        "<a href='https://x' onclick='alert(1)'>x</a>",
+        "<style>*{display:none}</style><iframe src=//evil.example>",
+    ):
+        html = render(attack)
+        for bad in ("<script", "<img", "<svg", "<iframe", "<style", 'href="javascript', 'href="data', "<a href='"):
+            assert bad not in html, html
+
+
+# Creation from files
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    items = pd.DataFrame(rng.standard_normal((8, 2)), columns=["f_1", "f_2"])
+    items.insert(0, "id", [f"item {row}" for row in range(8)])
+    items["note"] = [f"note <b>{row}</b>" for row in range(8)]
+    items["path"] = [f"pictures/{row}.png" for row in range(8)]
+    items["prompt"] = ["p", "q"] * 4
+    (tmp_path / "pictures").mkdir()
+    for row in range(8):
+        (tmp_path / f"pictures/{row}.png").write_bytes(b"\x89PNG")
+    items.to_csv("items.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder, monkeypatch, capsys):
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["pairsmith", *words])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        return stop.value.code, out, err
+
+    return call
+
+
+CREATE = ["campaign", "create", "c.db", "--items", "items.csv", "--features", "f_*", "-k", "6", "--question", "Which?"]
+
+
+def test_create_from_a_table(run):
+    code, out, err = run(*CREATE, "--show", "image:path", "--show", "text:note", "--answers-per-pair", "2", "--no-ties")
+    assert (code, err) == (0, "")
+    assert "8 items, 6 pairs planned" in out
+    store = Store("c.db")
+    assert store.settings["answers"] == 2
+    assert not store.settings["ties"]
+    kinds, values = zip(*store.parts(3), strict=True)
+    assert kinds == ("image", "text")
+    assert values == (os.path.realpath("pictures/3.png"), "note <b>3</b>")
+    with client_of(store) as api:
+        assert api.get("/media/3/0").content == b"\x89PNG"
+        assert api.get("/media/3/0").headers["content-type"] == "image/png"
+        for path in ("/media/3/1", "/media/3/2", "/media/8/0", "/media/99999999999/0", "/media/-1/0"):
+            assert api.get(path).status_code in (404, 422)
+        pair = ask(api, "next")["pair"]
+        assert {part["kind"] for part in pair["left"]} == {"image", "text"}
+        os.remove("pictures/3.png")
+        assert api.get("/media/3/0").status_code == 404
+    store.close()
+
+
+def test_features_are_the_columns_that_are_not_shown(folder):
+    pd.read_csv("items.csv").drop(columns=["path", "prompt"]).to_csv("few.csv", index=False)
+    items, shown = read(folder / "few.csv", ["text:note"])
+    assert list(items.features.columns) == ["f_1", "f_2"]
+    assert shown[0] == [("text", "note <b>0</b>")]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--show", "video:path"], "kinds are text, markdown, image, audio"),
+        (["--show", "text:nothing"], "nothing"),
+        (["--show", "image:note"], "use .png"),
+        (["--answers-per-pair", "0"], "answers_per_pair must be at least 1"),
+        (["--max-per-item", "0"], "--max-per-item must be at least 1"),
+        (["--objective", "best"], "choose one of"),
+        (["--lease", "0"], "--lease"),
+        (["--instructions", "nothing.md"], "nothing.md"),
+        (["--labels", "nothing.csv"], "nothing.csv"),
+        (["--group-by", "nothing"], "nothing"),
+    ],
+)
+def test_wrong_options_are_one_line_and_leave_nothing(run, folder, more, message):
+    code, out, err = run(*CREATE, *more)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+    assert not (folder / "c.db").exists()
+
+
+def test_places_that_cannot_be(run, folder):
+    (folder / "c.db").write_text("mine")
+    assert "exists already" in run(*CREATE)[2]
+    assert (folder / "c.db").read_text() == "mine"
+    assert "there is no folder" in run("campaign", "create", "no/c.db", *CREATE[3:])[2]
+    assert "something.db" in run("campaign", "create", "c.csv", *CREATE[3:])[2]
+    assert "no such campaign" in run("label", "nothing.db")[2]
+
+
+def test_a_missing_extra_is_named(run, monkeypatch):
+    monkeypatch.setattr("pairsmith.campaign.commands.find_spec", lambda name: None)
+    for words in (CREATE, ["label", "c.db"], ["demo-campaign"], ["campaign", "export", "c.db"]):
+        code, _, err = run(*words)
+        assert code == 2
+        assert "pip install 'pairsmith[app]'" in err
+
+
+def test_the_command_line_starts_without_the_app():
+    code = "import sys, pairsmith.cli; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+# fit, rank and select on a campaign
+
+
+def test_fit_rank_and_select_read_a_campaign(run, target):
+    run("campaign", "create", target, *CREATE[3:], "--group-by", "prompt")
+    assert "no answers yet" in run("fit", target, "-o", "m.json", "--ridge", "1")[2]
+    assert "no answers yet" in run("rank", target)[2]
+    store = Store(target)
+    while (lease := store.next(store.local)) is not None:
+        store.answer(store.local, lease.token, "left" if lease.left > lease.right else "right")
+    exchange.export(store, "csv", Path("answers.csv"))
+    store.close()
+    assert run("fit", target, "-o", "m.json", "--ridge", "1")[0] == 0
+    assert run("fit", "items.csv", "answers.csv", "--features", "f_*", "-o", "n.json", "--ridge", "1")[0] == 0
+    assert json.loads(Path("m.json").read_text()) == json.loads(Path("n.json").read_text())
+    assert run("rank", target, "m.json") == run("rank", "items.csv", "n.json")
+    code, own, _ = run("rank", target)
+    assert code == 0
+    assert own.startswith("rank,id,score,error,low,high,above_next\n1,item ")
+    code, more, _ = run("select", target, "-k", "3", "--objective", "averaged-d-optimal")
+    assert code == 0
+    asked = pd.read_csv("answers.csv")[["first", "second"]].apply(tuple, axis=1)
+    picked = pd.read_csv(io.StringIO(more))
+    assert len(picked) == 3
+    for row in picked.itertuples():
+        assert (row.first, row.second) not in set(asked)
+        assert int(row.first.split()[1]) % 2 == int(row.second.split()[1]) % 2  # of one prompt
+    assert "leave out" in run("select", target, "-k", "3", "--group-by", "prompt")[2]
+    assert "ANSWERS is missing" in run("fit", "items.csv", "-o", "x.json")[2]
+    assert "MODEL is missing" in run("rank", "items.csv")[2]
+
+
+# Exchange
+
+
+@pytest.fixture
+def answered(target, run):
+    run("campaign", "create", target, *CREATE[3:], "--show", "text:note", "--group-by", "prompt", "-k", "9")
+    store = Store(target)
+    anna, ben = (store.person(store.invite(name), "labeller") for name in ('anna é,"', "ben"))
+    for turn, choice in enumerate(["left", "right", "tie", "left", "skip", "right", "left", "tie"]):
+        person = (anna, ben)[turn % 2]
+        store.answer(person, store.next(person).token, choice, 0.25 * turn if turn else None)
+    last = store.next(anna)
+    store.answer(anna, last.token, "left")
+    store.undo(anna, last.token)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "label-studio", "choix", "dpo"])
+def test_export_import_export_is_the_same_file(run, answered, kind):
+    ending = exchange.ENDINGS[kind]
+    code, out, err = run("campaign", "export", answered.target, "--format", kind, "-o", f"one{ending}")
+    assert (code, err) == (0, "")
+    back = f"one{ending}"
+    if kind in ("choix", "dpo"):  # which say too little to be read back
+        back = "all.csv"
+        exchange.export(answered, "csv", Path(back))
+        assert "2 ties left out" in out
+    code, out, err = run("campaign", "import", answered.target, back)
+    assert (code, err) == (0, "")
+    assert "7 answers, 0 of them new" in out
+    run("campaign", "create", "fresh.db", *CREATE[3:], "--show", "text:note", "--group-by", "prompt")
+    assert "7 answers, 7 of them new" in run("campaign", "import", "fresh.db", back)[1]
+    run("campaign", "export", "fresh.db", "--format", kind, "-o", f"two{ending}")
+    assert Path(f"one{ending}").read_bytes() == Path(f"two{ending}").read_bytes()
+    assert len(Path(f"one{ending}").read_bytes()) > 100
+
+
+def test_what_the_formats_say(run, answered):
+    known = answered.known().answers
+    names = answered.names
+    for kind, ending in exchange.ENDINGS.items():
+        exchange.export(answered, kind, Path(f"{kind}{ending}"))
+    table = pd.read_csv("csv.csv")
+    assert list(table.columns) == exchange.COLUMNS
+    assert list(table["outcome"]) == list(known["outcome"])
+    wins = [
+        (row.first, row.second) if row.outcome > 0 else (row.second, row.first)
+        for row in known.itertuples()
+        if row.outcome
+    ]
+    choix = json.loads(Path("choix.json").read_text())
+    assert choix["n_items"] == 8
+    assert [tuple(pair) for pair in choix["data"]] == wins
+    lines = [json.loads(line) for line in Path("dpo.jsonl").read_text().splitlines()]
+    assert lines == [
+        {"prompt": "pq"[i % 2], "chosen": f"note <b>{i}</b>", "rejected": f"note <b>{j}</b>"} for i, j in wins
+    ]
+    tasks = json.loads(Path("label-studio.json").read_text())
+    row = known.iloc[0]
+    annotation = tasks[0]["annotations"][0]
+    won = row["first"] if row["outcome"] > 0 else row["second"]
+    selected = annotation["result"][0]["value"]["selected"]
+    assert tasks[0]["data"][f"{selected}_id"] == names[won]
+    assert tasks[0]["data"]["left_id"] == names[row["left"]]
+    assert annotation["completed_by"] == {"email": 'anna é,"'}
+
+
+def test_answers_from_elsewhere(run, target):
+    run("campaign", "create", target, *CREATE[3:])
+    Path("a.csv").write_text("winner,loser\nitem 5,item 1\nitem 0,item 7\nitem 0,item 7\n")
+    assert "3 answers, 3 of them new" in run("campaign", "import", target, "a.csv")[1]
+    assert "3 answers, 0 of them new" in run("campaign", "import", target, "a.csv")[1]
+    store = Store(target)
+    frame = store.known().answers
+    assert sorted(zip(frame["first"], frame["second"], frame["outcome"], strict=True)) == [
+        (0, 7, 1),
+        (0, 7, 1),
+        (1, 5, -1),
+    ]
+    assert set(frame["labeller"]) == {"imported"}
+    # What is answered is not asked again, and conditions the next round.
+    assert (1, 5) in set(map(tuple, store.known().planned))
+    store.close()
+    for content, message in (
+        ("winner,loser\nitem 5,item 99\n", "'item 99', which is not in"),
+        ("first,second,outcome,time\nitem 1,item 2,1,yesterday\n", "row 1 has the time 'yesterday'"),
+        ("first,second,outcome,left\nitem 1,item 2,1,item 3\n", "neither of the two"),
+    ):
+        Path("bad.csv").write_text(content)
+        code, _, err = run("campaign", "import", target, "bad.csv")
+        assert code == 2
+        assert message in err
+        assert err.count("\n") == 1
+    for content, message in (
+        ("{", "no JSON"),
+        ("{}", "list of Label Studio tasks"),
+        ('[{"data": {}}]', "left_id"),
+        ('[{"data": {"left_id": "item 1", "right_id": "item 1"}, "annotations": [{"result": [{"value": {"selected":'
+         ' "left"}}]}]}]', "with itself"),
+    ):  # fmt: skip
+        Path("bad.json").write_text(content)
+        assert message in run("campaign", "import", target, "bad.json")[2]
+    assert "unknown" in run("campaign", "export", target, "--format", "xml")[2]
+
+
+# The process behind the pages
+
+
+def wait_for(what, seconds=40):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := what():
+            return found
+        time.sleep(0.1)
+    raise AssertionError(f"did not happen within {seconds} s")
+
+
+def test_the_worker_plans_and_reports_and_is_started_again(target, make):
+    store = make(target, n=12, k=8)
+    with Worker(target) as worker:
+        wait_for(lambda: store.report("report"))
+        first = worker.process
+        os.kill(first.pid, signal.SIGKILL)
+        for _ in range(7):
+            store.answer(store.local, store.next(store.local).token, "left")
+        wait_for(lambda: len(store.known().planned) == 16)
+        wait_for(lambda: store.report("report")["answers"] == 7)
+        assert worker.process.pid != first.pid
+        assert psutil.Process(worker.process.pid).nice() == 19
+        assert "postgresql" not in " ".join(psutil.Process(worker.process.pid).cmdline())
+        last = worker.process
+    assert last.poll() is not None
+
+
+def test_what_the_worker_cannot_do_is_shown(tmp_path, make, monkeypatch):
+    from pairsmith.campaign import rounds
+
+    store = make(str(tmp_path / "t.db"), k=3)
+
+    def fail(*_args, **_more):
+        raise ValueError("no memory")
+
+    def stop(_seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounds, "design", fail)
+    monkeypatch.setattr(rounds.time, "sleep", stop)
+    for _ in range(3):
+        store.answer(store.local, store.next(store.local).token, "left")
+    with pytest.raises(KeyboardInterrupt):
+        rounds.watch(store)
+    assert "no memory" in store.report("problem")
