@@ -8,6 +8,7 @@ import httpx2 as httpx
 import pytest
 import schemathesis
 from fastapi.testclient import TestClient
+from hypothesis import given
 
 from pairsmith.campaign.gate import LARGEST
 from pairsmith.campaign.web import create_app
@@ -54,14 +55,14 @@ def test_beyond_this_machine_everything_needs_the_right_invite(public, store, me
     bodies = {"/api/next": {}, "/api/answer": {"lease": "x", "choice": "left"}, "/api/undo": {"lease": "x"}}
 
     def status(token=None):
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
         return public.request(method, path, json=bodies.get(path), headers=headers).status_code
 
     other = "organiser" if role == "labeller" else "labeller"
     token = store.invite("anna", role)
     assert status() == 401
     for guess in ("", "guess", token[:-1], f"{token}x", token.swapcase(), store.invite("ben", other), "é", "%00"):
-        assert status(guess.encode("utf-8").decode("latin-1") if guess == "é" else guess) == 401
+        assert status(guess) == 401
     assert status(token) in (200, 404)  # 404: of the lease x
     store.revoke("anna")
     assert status(token) == 401
@@ -150,7 +151,7 @@ def test_large_bodies_are_refused(local):
 )
 def test_wrong_types_are_refused(local, body):
     answer = local.post("/api/answer", content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 422
+    assert answer.status_code in (400, 422)
     assert isinstance(answer.json()["detail"], str)
 
 
@@ -226,11 +227,26 @@ def test_a_taken_port_is_one_line(tmp_path, store, serve):
     assert again.stderr.count("\n") == 1
 
 
-@pytest.fixture
-def contract(local):
-    return schemathesis.openapi.from_asgi("/api/openapi.json", local.app, headers={"Host": "127.0.0.1"})
+OPERATIONS = [
+    ("/api/next", "POST"),
+    ("/api/answer", "POST"),
+    ("/api/undo", "POST"),
+    ("/api/progress", "GET"),
+    ("/api/ranking", "GET"),
+    ("/api/dashboard", "GET"),
+]
 
 
-@schemathesis.pytest.from_fixture("contract").parametrize()
-def test_every_request_gets_what_the_schema_promises(case):
-    case.call_and_validate(headers={"Host": "127.0.0.1"})
+@pytest.mark.parametrize("mode", [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE])
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_request_gets_what_the_schema_promises(local, path, method, mode):
+    contract = schemathesis.openapi.from_asgi("/api/openapi.json", local.app, base_url="http://127.0.0.1")
+    assert {(path, method.upper()) for path in contract for method in contract[path]} == set(OPERATIONS)
+    if mode == schemathesis.GenerationMode.NEGATIVE and method == "GET" and path != "/api/ranking":
+        return  # nothing to get wrong
+
+    @given(case=contract[path][method].as_strategy(generation_mode=mode))
+    def check(case):
+        case.call_and_validate(headers={"Host": "127.0.0.1"})
+
+    check()

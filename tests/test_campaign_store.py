@@ -144,6 +144,18 @@ def test_skipped_pairs_go_to_others_only(target, make):
     assert store.next(ben) is not None
 
 
+def test_what_is_skipped_does_not_keep_the_next_round_from_being_planned(target, make):
+    store = make(target, n=8, k=8)
+    for _ in range(8):
+        store.answer(store.local, store.next(store.local).token, "skip")
+    assert store.free() == (0, 8)
+    assert store.progress(store.local)["wanted"] == 8  # others may answer them
+    lease = store.undo(store.local, store.progress(store.local)["undo"])
+    assert store.free() == (0, 8)  # it is shown again
+    store.answer(store.local, lease.token, "left")
+    assert store.free() == (0, 8)
+
+
 def test_one_person_may_be_asked_again_where_the_campaign_says_so(target, make):
     store = make(target, n=4, k=3, answers=2, repeats=True)
     (anna,) = people(store, 1)

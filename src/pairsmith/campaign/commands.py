@@ -42,10 +42,8 @@ def known(target: str, *refused: object) -> Known:
             f"{_shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
             " the options that name others"
         )
-    store = _store(target)
-    found = store.known()
-    store.close()
-    return found
+    with _store(target) as store:
+        return store.known()
 
 
 @campaign.command()
@@ -166,7 +164,8 @@ def export_answers(
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
-    count, left_out = exchange.export(_store(target), kind, path)
+    with _store(target) as store:
+        count, left_out = exchange.export(store, kind, path)
     ties = f" ({left_out} ties left out: {kind} has none)" if left_out else ""
     print(f"Wrote {count} answers to {path}{ties}")
 
@@ -187,12 +186,13 @@ def import_answers(
 
     [bold]pairsmith campaign import retina.db answers.csv[/bold]
     """
-    store = _store(target)
+    needs_app()
     from pairsmith.campaign import exchange
 
-    for path in answers:
-        count, new = exchange.bring(store, path)
-        print(f"{path}: {count} answers, {new} of them new.")
+    with _store(target) as store:
+        for path in answers:
+            count, new = exchange.bring(store, path)
+            print(f"{path}: {count} answers, {new} of them new.")
 
 
 @campaign.command()
@@ -210,12 +210,12 @@ def invite(
     """
     if not url.startswith(("http://", "https://")):
         raise ValueError(f"--url {url!r} does not begin with http:// or https://")
-    store = _store(target)
     role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
-    for name in names:
-        if not name.strip() or len(name) > 200:
-            raise ValueError(f"{name!r} is no name; use 1 to 200 characters")
-        print(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
+    with _store(target) as store:
+        for name in names:
+            if not name.strip() or len(name) > 200:
+                raise ValueError(f"{name!r} is no name; use 1 to 200 characters")
+            print(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
 
 
 @campaign.command()
@@ -223,19 +223,20 @@ def revoke(
     target: Campaign, names: Annotated[list[str], typer.Argument(help="Whose links.", metavar="NAME...")]
 ) -> None:
     """Make invite links worthless. Answers given stay."""
-    store = _store(target)
-    for name in names:
-        if store.revoke(name) == 0:
-            known = ", ".join(found for found, _ in store.invited()) or "nobody"
-            raise ValueError(f"{name!r} has no invite; invited: {known}")
-        print(f"{name}: revoked.")
+    with _store(target) as store:
+        for name in names:
+            if store.revoke(name) == 0:
+                invited = ", ".join(found for found, _ in store.invited()) or "nobody"
+                raise ValueError(f"{name!r} has no invite; invited: {invited}")
+            print(f"{name}: revoked.")
 
 
 @campaign.command()
 def people(target: Campaign) -> None:
     """Who has an invite."""
-    for name, role in _store(target).invited():
-        print(f"{role}  {name}")
+    with _store(target) as store:
+        for name, role in store.invited():
+            print(f"{role}  {name}")
 
 
 def label(
@@ -253,34 +254,32 @@ def label(
 
     [bold]pairsmith label retina.db[/bold]
     """
-    store = _store(target)
-    local = host in ("127.0.0.1", "localhost", "::1") and not invited
-    listener = _listen(host, port)
-    import uvicorn
+    with _store(target) as store:
+        local = host in ("127.0.0.1", "localhost", "::1") and not invited
+        listener = _listen(host, port)
+        import uvicorn
 
-    from pairsmith.campaign.rounds import Worker
-    from pairsmith.campaign.web import create_app
+        from pairsmith.campaign.rounds import Worker
+        from pairsmith.campaign.web import create_app
 
-    shown_host = f"[{host}]" if ":" in host else host
-    url = f"http://{shown_host}:{listener.getsockname()[1]}/"
-    print(f"Label at        {url}", flush=True)
-    print(f"Dashboard at    {url}dashboard", flush=True)
-    if not local:
-        roles = {role for _, role in store.invited()}
-        for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
-            if role not in roles:
-                print(f"No {role} is invited yet: pairsmith campaign invite {_shown(target)} {option} --url URL")
-    print("Stop with Ctrl-C.", flush=True)
-    if browse and local and _has_screen():
-        import threading
-        import webbrowser
+        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
+        print(f"Label at        {url}", flush=True)
+        print(f"Dashboard at    {url}dashboard", flush=True)
+        if not local:
+            roles = {role for _, role in store.invited()}
+            for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
+                if role not in roles:
+                    print(f"No {role} is invited yet: pairsmith campaign invite {_shown(target)} {option} --url URL")
+        print("Stop with Ctrl-C.", flush=True)
+        if browse and local and _has_screen():
+            import threading
+            import webbrowser
 
-        threading.Timer(0.5, webbrowser.open, [url]).start()
-    config = uvicorn.Config(create_app(store, local), log_level="warning", access_log=False, server_header=False,
-                            timeout_graceful_shutdown=3)  # fmt: skip
-    with Worker(target), suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[listener])
-    store.close()
+            threading.Timer(0.5, webbrowser.open, [url]).start()
+        config = uvicorn.Config(create_app(store, local), log_level="warning", access_log=False, server_header=False,
+                                timeout_graceful_shutdown=3)  # fmt: skip
+        with Worker(target), suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listener])
     print(f"Stopped. Every answer is in {_shown(target)}.")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,12 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     @contextmanager
     def _reading(self) -> Iterator[sa.Connection]:
@@ -305,9 +311,23 @@ class Store:
     # Planning and reporting
 
     def free(self) -> tuple[int, int]:
-        """How many answers are wanted and not being given, and how many pairs there are."""
+        """How many answers are wanted and not being given, and how many pairs there are.
+
+        For each time a pair was skipped one answer fewer is counted on: it may be that nobody can answer it.
+        """
+        skips = (
+            sa.select(leases.c.pair, sa.func.count().label("times"))
+            .where(leases.c.state == "skipped")
+            .group_by(leases.c.pair)
+            .subquery()
+        )
+        likely = pairs.c.wanted - sa.func.coalesce(skips.c.times, 0)
         with self._reading() as connection:
-            wanted = connection.execute(sa.select(sa.func.sum(pairs.c.wanted)).where(sa.text("wanted > 0"))).scalar()
+            wanted = connection.execute(
+                sa.select(sa.func.sum(likely))
+                .select_from(pairs.outerjoin(skips))
+                .where(sa.text("wanted > 0"), likely > 0)
+            ).scalar()
             held = connection.execute(
                 sa.select(sa.func.count()).where(leases.c.state == "open", leases.c.expires > self._now())
             ).scalar_one()
