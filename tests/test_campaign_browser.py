@@ -211,7 +211,7 @@ def test_the_next_pair_is_there_before_the_answer_is_sent(at_work):
     me.pair()
     me.page.wait_for_load_state("networkidle")  # the next one is loaded meanwhile
     sent = []
-    me.page.route("**/api/answer", sent.append)  # and held back
+    me.page.route("**/api/answer", lambda route: sent.append(route))  # and held back
     me.choose(lambda: me.page.keyboard.press("ArrowLeft"))
     assert me.page.evaluate("document.querySelector('#left img').complete")
     me.counted(0)
