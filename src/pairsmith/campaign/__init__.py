@@ -1,6 +1,7 @@
 """Labelling with people: a campaign asks pairs in the browser, keeps every answer and plans the next pairs.
 
 database   where a campaign is kept: tables, versions, and what a broken database says
+statements the SQL of every request
 store      pairs handed out, answers taken, undone and counted
 create     a table of items becomes a campaign; the demo
 rounds     the next pairs, designed by a process of its own

@@ -118,12 +118,15 @@ def watch(store: Store) -> None:
 
     few = store.settings["k"] * store.settings["answers"] // 4
     reported: tuple[int, ...] | None = None
-    exhausted = -1
+    exhausted, took = -1, 5.0
     while True:
         try:
             free, asked = store.free()
-            if free <= few and asked != exhausted and not plan(store):
-                exhausted = asked
+            # Early enough: what is free must last until the next round is there.
+            if free <= max(few, 2 * took * store.rate()) and asked != exhausted:
+                began = time.monotonic()
+                exhausted = -1 if plan(store) else asked
+                took = time.monotonic() - began
             changed = store.changes()
             if changed != reported:
                 began = time.monotonic()

@@ -23,6 +23,7 @@ import pandas as pd
 import sqlalchemy as sa
 
 from pairsmith.campaign import database, is_url
+from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import CampaignError, answers, campaign, items, leases, pairs, people, reports, undos
 
 Ints = npt.NDArray[np.int64]
@@ -68,6 +69,7 @@ class Store:
     def __init__(self, target: str, clock: Callable[[], float] = time.time) -> None:
         self.target = str(target)
         self.engine = database.open_existing(self.target)
+        self._writer = self.engine.execution_options(write=True)
         self.clock = clock
         # SQLite's own queue for writers is sleep and retry; threads of one process can do better.
         self._turn: Any = nullcontext() if is_url(self.target) else threading.Lock()
@@ -91,7 +93,7 @@ class Store:
         with (
             database.explained(self.target),
             self._turn,
-            self.engine.execution_options(write=True).begin() as connection,
+            self._writer.begin() as connection,
         ):
             yield connection
 
@@ -136,9 +138,7 @@ class Store:
         """Whose token this is, None where it is nobody's."""
         own = _hash(token)
         with self._reading() as connection:
-            found = connection.execute(
-                sa.select(people.c.id, people.c.hash).where(people.c.hash == own, people.c.role == role)
-            ).first()
+            found = connection.execute(sql.PERSON, {"hash": own, "role": role}).first()
         return int(found.id) if found is not None and hmac.compare_digest(found.hash, own) else None
 
     @cached_property
@@ -164,63 +164,26 @@ class Store:
         """
         now = self._now()
         expires = now + round(self.settings["lease"] * SECOND)
-        live = (leases.c.state == "open") & (leases.c.expires > now)
         with self._writing() as connection:
-            mine = connection.execute(
-                sa.select(leases.c.id, leases.c.token, leases.c.left, pairs.c.first, pairs.c.second)
-                .join(pairs)
-                .where(live, leases.c.person == person)
-                .order_by(
-                    sa.case((leases.c.again, -leases.c.id), else_=leases.c.id)
-                )  # the last taken back, then in order
-            ).all()
+            mine = connection.execute(sql.HELD, {"now": now, "person": person}).all()
             for row in mine:
                 if row.token not in holding:
-                    connection.execute(leases.update().where(leases.c.id == row.id).values(expires=expires))
-                    return _lease(row)
+                    connection.execute(sql.RENEW, {"lease": row.id, "until": expires})
+                    return Lease(row.token, row.left, row.first + row.second - row.left)
             if len(mine) >= AT_ONCE:
                 return None
-            pair = connection.execute(self._free(person, now)).first()
+            free = sql.FREE[self.settings["repeats"]]
+            pair = connection.execute(free, {"now": now, "person": person}).first()
             if pair is None:
                 return None
             # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
-            before = connection.execute(
-                sa.select(leases.c.id, leases.c.token, leases.c.left).where(
-                    leases.c.pair == pair.id, leases.c.person == person, leases.c.state == "open"
-                )
-            ).first()
+            before = connection.execute(sql.ABANDONED, {"pair": pair.id, "person": person}).first()
             if before is not None:
-                connection.execute(leases.update().where(leases.c.id == before.id).values(expires=expires))
+                connection.execute(sql.RENEW, {"lease": before.id, "until": expires})
                 return Lease(before.token, before.left, pair.first + pair.second - before.left)
             left = _left(connection, pair.first, pair.second)
-            token = secrets.token_urlsafe(16)
-            connection.execute(
-                leases.insert().values(
-                    token=token, pair=pair.id, person=person, left=left, state="open", expires=expires
-                )
-            )
+            token = _show(connection, pair.id, person, left, expires)
         return Lease(token, left, pair.first + pair.second - left)
-
-    def _free(self, person: int, now: int) -> sa.Select[Any]:
-        """The first pair that lacks answers beyond those being given, and that this person may still be shown."""
-        other, own = leases.alias(), leases.alias()
-        being = (
-            sa.select(sa.func.count())
-            .where(other.c.pair == pairs.c.id, other.c.state == "open", other.c.expires > now)
-            .scalar_subquery()
-        )
-        theirs = (own.c.pair == pairs.c.id) & (own.c.person == person)
-        closed = ("skipped",) if self.settings["repeats"] else ("answered", "skipped")
-        held = (own.c.state == "open") & (own.c.expires > now)
-        query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second).where(
-            sa.text("wanted > 0"),  # in these words it finds the partial index
-            pairs.c.wanted > being,
-            ~sa.exists().where(theirs, own.c.state.in_(closed) | held),
-        )
-        if self.settings["repeats"]:
-            times = sa.select(sa.func.count()).where(theirs, own.c.state == "answered").scalar_subquery()
-            query = query.order_by(times)
-        return query.order_by(pairs.c.id).limit(1)
 
     def answer(self, person: int, token: str, choice: str, seconds: float | None = None) -> bool:
         """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once."""
@@ -234,11 +197,7 @@ class Store:
             if choice == "tie" and not self.settings["ties"]:
                 raise Refused(422, "this campaign has no ties; choose left, right or skip")
             if lease.expires <= now and choice != "skip":
-                others = connection.execute(
-                    sa.select(sa.func.count()).where(
-                        leases.c.pair == lease.pair, leases.c.state == "open", leases.c.expires > now
-                    )
-                ).scalar_one()
+                others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
                 if lease.wanted <= others:
                     raise Refused(409, "this pair waited too long and went to somebody else; here is another")
             outcome = None
@@ -254,40 +213,22 @@ class Store:
         with self._writing() as connection:
             lease = self._own(connection, person, token)
             if lease.state == "undone":  # asked twice
-                again = connection.execute(
-                    sa.select(leases.c.token, leases.c.left)
-                    .where(leases.c.pair == lease.pair, leases.c.person == person, leases.c.again)
-                    .order_by(leases.c.id.desc())
-                ).first()
+                again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
                 assert again is not None
                 return Lease(again.token, again.left, lease.first + lease.second - again.left)
-            last = connection.execute(_last(person)).first()
+            last = connection.execute(sql.LAST, {"person": person}).first()
             if last is None or last.token != token:
                 raise Refused(409, "only the last answer can be taken back")
             connection.execute(undos.insert().values(answer=last.id, at=now))
-            connection.execute(leases.update().where(leases.c.id == lease.id).values(state="undone"))
+            connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
             if last.outcome is not None:
-                connection.execute(pairs.update().where(pairs.c.id == lease.pair).values(wanted=pairs.c.wanted + 1))
-            again_token = secrets.token_urlsafe(16)
-            connection.execute(
-                leases.insert().values(
-                    token=again_token,
-                    pair=lease.pair,
-                    person=person,
-                    left=lease.left,
-                    state="open",
-                    again=True,
-                    expires=now + round(self.settings["lease"] * SECOND),
-                )
-            )
+                connection.execute(sql.WANT, {"pair": lease.pair, "step": 1})
+            expires = now + round(self.settings["lease"] * SECOND)
+            again_token = _show(connection, lease.pair, person, lease.left, expires, again=True)
         return Lease(again_token, lease.left, lease.first + lease.second - lease.left)
 
     def _own(self, connection: sa.Connection, person: int, token: str) -> Any:
-        found = connection.execute(
-            sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.wanted)
-            .join(pairs)
-            .where(leases.c.token == token, leases.c.person == person)
-        ).first()
+        found = connection.execute(sql.OWN, {"token": token, "person": person}).first()
         if found is None:
             raise Refused(404, "this pair was not shown to you")
         return found
@@ -295,17 +236,15 @@ class Store:
     def progress(self, person: int) -> dict[str, Any]:
         """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back."""
         with self._reading() as connection:
-            counted = sa.select(sa.func.count()).where(leases.c.state == "answered")
-            total = connection.execute(counted).scalar_one()
-            own = connection.execute(counted.where(leases.c.person == person)).scalar_one()
-            wanted = connection.execute(sa.select(sa.func.sum(pairs.c.wanted)).where(sa.text("wanted > 0"))).scalar()
-            last = connection.execute(_last(person)).first()
-        return {"answers": total, "yours": own, "wanted": wanted or 0, "undo": None if last is None else last.token}
+            found = connection.execute(sql.PROGRESS, {"person": person}).one()
+            last = connection.execute(sql.LAST, {"person": person}).first()
+        undo = None if last is None else last.token
+        return {"answers": found.total, "yours": found.own, "wanted": found.wanted, "undo": undo}
 
     def parts(self, row: int) -> list[tuple[str, str]]:
         """What is shown of an item: kind (text, markdown, image, audio) and the text or path."""
         with self._reading() as connection:
-            found = connection.execute(sa.select(items.c.parts).where(items.c.row == row)).scalar()
+            found = connection.execute(sql.PARTS, {"row": row}).scalar()
         return [(kind, value) for kind, value in found or ()]
 
     # Planning and reporting
@@ -333,6 +272,12 @@ class Store:
             ).scalar_one()
             total = connection.execute(sa.select(sa.func.count()).select_from(pairs)).scalar_one()
         return int(wanted or 0) - held, total
+
+    def rate(self) -> float:
+        """Answers a second, of the last ten."""
+        with self._reading() as connection:
+            recent = sa.select(sa.func.count()).where(answers.c.at > self._now() - 10 * SECOND)
+            return float(connection.execute(recent).scalar_one()) / 10
 
     def changes(self) -> tuple[int, ...]:
         """Numbers that differ whenever something has been asked, answered or taken back."""
@@ -487,19 +432,22 @@ def _inserted(connection: sa.Connection, table: sa.Table, **values: Any) -> int:
     return int(key[0])
 
 
-def _lease(row: Any) -> Lease:
-    return Lease(row.token, row.left, row.first + row.second - row.left)
+def _show(connection: sa.Connection, pair: int, person: int, left: int, expires: int, again: bool = False) -> str:
+    """Lease this pair to a person; the token."""
+    token = secrets.token_urlsafe(16)
+    given = {"token": token, "pair": pair, "person": person, "left": left, "state": "open", "again": again}
+    connection.execute(sql.LEASE, given | {"expires": expires})
+    return token
 
 
 def _left(connection: sa.Connection, first: int, second: int) -> int:
     """Which of two items goes left: the one that was there less often, or either."""
-    two = connection.execute(sa.select(items.c.row, items.c.lean).where(items.c.row.in_([first, second])))
+    two = connection.execute(sql.LEAN, {"first": first, "second": second})
     lean = {found.row: found.lean for found in two}
     side = [first, second]
     left = secrets.choice(side) if lean[first] == lean[second] else min(side, key=lambda row: lean[row])
     for row in side:
-        step = 1 if row == left else -1
-        connection.execute(items.update().where(items.c.row == row).values(lean=items.c.lean + step))
+        connection.execute(sql.TILT, {"item": row, "step": 1 if row == left else -1})
     return left
 
 
@@ -507,22 +455,10 @@ def _record(
     connection: sa.Connection, lease: int, pair: int, outcome: int | None, seconds: float | None, at: int
 ) -> None:
     spent = None if seconds is None else round(min(max(seconds, 0.0), 86400.0) * 1000)
-    connection.execute(answers.insert().values(lease=lease, outcome=outcome, milliseconds=spent, at=at))
-    state = "skipped" if outcome is None else "answered"
-    connection.execute(leases.update().where(leases.c.id == lease).values(state=state))
+    connection.execute(sql.ANSWER, {"lease": lease, "outcome": outcome, "milliseconds": spent, "at": at})
+    connection.execute(sql.CLOSE, {"lease": lease, "how": "skipped" if outcome is None else "answered"})
     if outcome is not None:
-        connection.execute(pairs.update().where(pairs.c.id == pair).values(wanted=pairs.c.wanted - 1))
-
-
-def _last(person: int) -> sa.Select[Any]:
-    """The newest answer or skip of this person that was not taken back."""
-    return (
-        sa.select(answers.c.id, answers.c.outcome, leases.c.token)
-        .join(leases)
-        .where(leases.c.person == person, leases.c.state.in_(("answered", "skipped")))
-        .order_by(answers.c.id.desc())
-        .limit(1)
-    )
+        connection.execute(sql.WANT, {"pair": pair, "step": -1})
 
 
 def _count_keys(frame: pd.DataFrame, with_time: bool) -> dict[tuple[Any, ...], int]:

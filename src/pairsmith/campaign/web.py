@@ -40,7 +40,7 @@ class Want(Strict):
 
 
 class Answer(Strict):
-    lease: Token
+    lease: Token = Field(description="The pair, as it was given to you.")
     choice: Literal["left", "right", "tie", "skip"]
     seconds: float | None = Field(None, ge=0, le=86400, allow_inf_nan=False, description="How long it took.")
 
@@ -119,7 +119,7 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         title="pairsmith campaign",
         version=version("pairsmith"),
         description="Ask for a pair, answer it, ask for the next. Where invites are needed, send the token of the link"
-        " as `Authorization: Bearer TOKEN`.",
+        ' in the header "Authorization: Bearer TOKEN".',
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",

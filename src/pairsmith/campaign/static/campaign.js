@@ -246,6 +246,7 @@ function chart(id, points, series, format) {
   for (const value of ticks(0, most, 4).filter((value) => value % 1 === 0)) {
     draw(svg, "text", { x: x(value), y: height - 8, "text-anchor": "middle" }, value);
   }
+  draw(svg, "text", { x: width - right + 6, y: height - 8 }, "answers");
   const ends = [];
   for (const { line, kind } of drawn.filter(({ line }) => line.length)) {
     draw(svg, "polyline", { class: `line ${kind}`, points: line.map(([a, b]) => `${x(a)},${y(b)}`).join(" ") });
