@@ -247,6 +247,13 @@ def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
     assert not rounds.plan(store)
 
 
+def test_labels_alone_give_a_ranking(target, make):
+    store = make(target, labels=(np.array([0, 1, 2]), np.array([1, -1, 1])))
+    report = report_on(store.known())
+    assert (report["answers"], report["curve"], report["people"]) == (0, [], [])
+    assert len(report["ranking"]) == 12
+
+
 def test_groups_caps_and_labels_hold_in_every_round(target):
     items = items_of(12)
     groups = np.array(["a", "b", "c"] * 4, dtype=object)

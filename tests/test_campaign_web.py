@@ -18,6 +18,7 @@ from fastapi.testclient import TestClient
 from pairsmith import cli
 from pairsmith.campaign import exchange
 from pairsmith.campaign.create import read
+from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.report import make as report_on
 from pairsmith.campaign.rounds import Worker
 from pairsmith.campaign.store import Store
@@ -90,6 +91,19 @@ def test_what_goes_wrong_is_told(api):
     wrong = api.post("/api/answer", json={"lease": "x", "choice": "both"})
     assert wrong.status_code == 422
     assert "choice" in wrong.json()["detail"]
+
+
+def test_a_database_in_trouble_is_told_to_the_organiser_only(api, monkeypatch, capfd):
+    pair = ask(api, "next")["pair"]
+
+    def locked(*_args):
+        raise CampaignError("/home/me/t.db is locked by another program")
+
+    monkeypatch.setattr(api.store, "answer", locked)
+    response = api.post("/api/answer", json={"lease": pair["lease"], "choice": "left"})
+    assert response.status_code == 503
+    assert "/home" not in response.text
+    assert capfd.readouterr().err == "Error: /home/me/t.db is locked by another program\n"
 
 
 def test_markdown_is_rendered_and_made_harmless():

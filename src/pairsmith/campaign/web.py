@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -271,7 +272,10 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
 
     @app.exception_handler(CampaignError)
     async def refused(request: Request, error: CampaignError) -> Response:
-        return failed(request, error.status if isinstance(error, Refused) else 503, str(error))
+        if isinstance(error, Refused):
+            return failed(request, error.status, str(error))
+        print(f"Error: {error}", file=sys.stderr)  # names the database, which is none of a labeller's business
+        return failed(request, 503, "the database cannot be used now; whoever runs the campaign sees why")
 
     return app
 
