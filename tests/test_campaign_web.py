@@ -263,6 +263,9 @@ def test_fit_rank_and_select_read_a_campaign(run, target):
         assert (row.first, row.second) not in set(asked)
         assert int(row.first.split()[1]) % 2 == int(row.second.split()[1]) % 2  # of one prompt
     assert "leave out" in run("select", target, "-k", "3", "--group-by", "prompt")[2]
+    code, more, err = run("select", target, "-k", "30")
+    assert (code, len(more.splitlines())) == (0, 7)  # two prompts of four items have 12 pairs; 6 were asked
+    assert err == "Warning: only 6 of the 30 pairs asked for are left to ask\n"
     assert "ANSWERS is missing" in run("fit", "items.csv", "-o", "x.json")[2]
     assert "MODEL is missing" in run("rank", "items.csv")[2]
 

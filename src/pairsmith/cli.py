@@ -221,7 +221,9 @@ def select(
         with _resumable(checkpoint):
             more = design(asked, k, model=_load(model, asked.features) if model else None, **options)
         if more is None:
-            raise ValueError(f"{items}: every pair has been asked; there are no more to pick")
+            raise ValueError(f"{campaigns.shown(items)}: every pair has been asked; there are no more to pick")
+        if len(more) < k:
+            warnings.warn(f"only {len(more)} of the {k} pairs asked for are left to ask", stacklevel=2)
         selection, names = more, asked.features.index
     else:
         table = tables.read_items(Path(items), id_column, features or (), group_by)
@@ -307,7 +309,7 @@ def fit(
         asked = campaigns.known(items, answers, labels, id_column, features)
         X, known = asked.features, evidence(asked)
         if "comparisons" not in known:
-            raise ValueError(f"{items} has no answers yet; label some pairs first")
+            raise ValueError(f"{campaigns.shown(items)} has no answers yet; label some pairs first")
         weights = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
     else:
         if not answers:
@@ -385,7 +387,7 @@ def rank(
         asked = campaigns.known(items, id_column)
         features, fitted = asked.features, fitted or learn(asked)
         if fitted is None:
-            raise ValueError(f"{items} has no answers yet; label some pairs first")
+            raise ValueError(f"{campaigns.shown(items)} has no answers yet; label some pairs first")
     elif fitted is None:
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
     else:

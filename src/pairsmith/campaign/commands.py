@@ -39,7 +39,7 @@ def known(target: str, *refused: object) -> Known:
     """What a campaign knows, for fit, rank and select; options that it has its own answer to are refused."""
     if any(option for option in refused):
         raise ValueError(
-            f"{_shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
+            f"{shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
             " the options that name others"
         )
     with _store(target) as store:
@@ -133,8 +133,8 @@ def create(
         lease=lease * 60,
         progress=sys.stderr.isatty(),
     )
-    print(f"Made {_shown(target)}: {len(table.features)} items, {count} pairs planned.")
-    print(f"Label them with: pairsmith label {_shown(target)}")
+    print(f"Made {shown(target)}: {len(table.features)} items, {count} pairs planned.")
+    print(f"Label them with: pairsmith label {shown(target)}")
 
 
 @campaign.command("export")
@@ -269,7 +269,7 @@ def label(
             roles = {role for _, role in store.invited()}
             for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
                 if role not in roles:
-                    print(f"No {role} is invited yet: pairsmith campaign invite {_shown(target)} {option} --url URL")
+                    print(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
         print("Stop with Ctrl-C.", flush=True)
         if browse and local and _has_screen():
             import threading
@@ -280,7 +280,7 @@ def label(
                                 timeout_graceful_shutdown=3)  # fmt: skip
         with Worker(target), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
-    print(f"Stopped. Every answer is in {_shown(target)}.")
+    print(f"Stopped. Every answer is in {shown(target)}.")
 
 
 def demo_campaign(
@@ -320,7 +320,8 @@ def _has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _shown(target: str) -> str:
-    from pairsmith.campaign.database import shown
+def shown(target: str) -> str:
+    """The campaign's name, without its password."""
+    from pairsmith.campaign import database
 
-    return shown(target)
+    return database.shown(target)

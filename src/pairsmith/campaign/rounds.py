@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 import warnings
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -175,11 +176,11 @@ class Worker:
                 start_new_session=True,  # Ctrl-C in the terminal is for the server
             )
             assert self.process.stdin is not None
-            try:
+            with suppress(BrokenPipeError):
                 self.process.stdin.write(f"{self.target}\n".encode())
                 self.process.stdin.flush()
-            except BrokenPipeError:
-                pass
+            if self.ended.is_set():  # meanwhile
+                self.process.kill()
             self.process.wait()
             self.process.stdin.close()
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, 30.0)
