@@ -119,15 +119,14 @@ def watch(store: Store) -> None:
 
     few = store.settings["k"] * store.settings["answers"] // 4
     reported: tuple[int, ...] | None = None
-    exhausted, took = -1, 5.0
+    exhausted, looked, lap = -1, time.monotonic(), 5.0
     while True:
+        lap, looked = max(time.monotonic() - looked, 0.8 * lap), time.monotonic()
         try:
             free, asked = store.free()
-            # Early enough: what is free must last until the next round is there.
-            if free <= max(few, 2 * took * store.rate()) and asked != exhausted:
-                began = time.monotonic()
+            # Early enough: what is free must last until after the next look, and for the planning then.
+            if free <= max(few, 2 * lap * store.rate()) and asked != exhausted:
                 exhausted = -1 if plan(store) else asked
-                took = time.monotonic() - began
             changed = store.changes()
             if changed != reported:
                 began = time.monotonic()

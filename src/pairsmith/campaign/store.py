@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -71,6 +71,7 @@ class Store:
         self.engine = database.open_existing(self.target)
         self._writer = self.engine.execution_options(write=True)
         self.clock = clock
+        self._parts = lru_cache(4096)(self._read_parts)
         # SQLite's own queue for writers is sleep and retry; threads of one process can do better.
         self._turn: Any = nullcontext() if is_url(self.target) else threading.Lock()
 
@@ -242,7 +243,10 @@ class Store:
         return {"answers": found.total, "yours": found.own, "wanted": found.wanted, "undo": undo}
 
     def parts(self, row: int) -> list[tuple[str, str]]:
-        """What is shown of an item: kind (text, markdown, image, audio) and the text or path."""
+        """What is shown of an item, which never changes: kind (text, markdown, image, audio) and the text or path."""
+        return self._parts(row)
+
+    def _read_parts(self, row: int) -> list[tuple[str, str]]:
         with self._reading() as connection:
             found = connection.execute(sql.PARTS, {"row": row}).scalar()
         return [(kind, value) for kind, value in found or ()]
