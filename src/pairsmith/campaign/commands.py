@@ -112,7 +112,7 @@ def create(
         raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
     if not 0.1 <= lease <= 1440:
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
-    table, shown = creation.read(items, show or (), id_column, features or (), group_by)
+    table, parts = creation.read(items, show or (), id_column, features or (), group_by)
     try:
         told = "" if instructions is None else instructions.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -120,7 +120,7 @@ def create(
     count = creation.create(
         target,
         table,
-        shown,
+        parts,
         question=question,
         k=k,
         labels=None if labels is None else read_labels(labels, table),
