@@ -10,7 +10,7 @@ import pairsmith
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "datasets", "design", "model", "selection"},
-    "cli": {"campaign", "selection", "model", "datasets", "tables", "storage"},
+    "cli": {"campaign", "selection", "model", "datasets", "distributed", "tables", "storage"},
     "campaign": {"selection", "model", "design", "features", "candidates", "tables", "storage", "datasets"},
     "selection": {
         "greedy",
@@ -19,11 +19,15 @@ ARROWS = {
         "certificate",
         "objectives",
         "information",
+        "distributed",
         "features",
+        "scan",
         "design",
         "candidates",
         "storage",
     },
+    "distributed": {"tiles", "scan", "design", "candidates"},
+    "tiles": {"scan", "design", "candidates", "kernels"},
     "certificate": {"scan", "design", "candidates"},
     "objectives": {"information", "design", "candidates", "kernels"},
     "information": {"design", "candidates"},

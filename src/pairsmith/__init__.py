@@ -13,6 +13,8 @@ The map, from the outside in:
     logistic     the model's numerics
     engine       the default algorithm: exact, from a few scans of all pairs
     scan         every pair whose gain reaches a floor, screened in float32, tiled
+    distributed  the same scan by tasks of a Dask cluster
+    tiles        features by blocks of rows, and the pure functions of them that make a scan
     certificate  how far the picks can be from the best possible ones
     greedy       the paper's eight algorithms
     objectives   criteria other than D-optimality

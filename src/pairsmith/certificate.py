@@ -14,6 +14,7 @@ bounds is the certificate. An exposure cap is left out of account: the bound is 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.optimize import brentq
 
 from pairsmith.candidates import Ints, Remaining
 from pairsmith.design import Design, Floats
-from pairsmith.scan import Scan, Tell, Workers, workers
+from pairsmith.scan import Scan, Tell, workers
 
 _ROUNDING = 1e-9  # added to the bound, relatively: far more than float64 gets wrong
 
@@ -36,6 +37,7 @@ def upper_bound(
     threads: int,
     memory: int,
     tell: Tell,
+    scan: Callable[..., Scan] = Scan,
 ) -> float:
     """An upper bound on f(S*) - f(empty) over all sets of len(pairs) candidates.
 
@@ -50,7 +52,8 @@ def upper_bound(
     with workers(threads) as team:
         for step in range(refinements + 1):
             tell(f"certifying, scan {step + 1} of {refinements + 1}")
-            best, d_best = _largest(design, candidates, 2 * k if step == 0 else k, team, memory, tell)
+            passes = scan(design, candidates, team, {"tiles": 0}, tell, memory // 2)
+            best, d_best = _largest(passes, 2 * k if step == 0 else k)
             if step == 0:
                 known = {(i, j) for i, j in pairs.tolist()}
                 inside = np.array(
@@ -75,15 +78,13 @@ def upper_bound(
     return max(bound, reached) * (1 + _ROUNDING) + k * design.uncertainty
 
 
-def _largest(
-    design: Design, candidates: Remaining, count: int, team: Workers, memory: int, tell: Tell
-) -> tuple[Ints, Floats]:
+def _largest(scan: Scan, count: int) -> tuple[Ints, Floats]:
     """The `count` candidates of largest d_e, in descending order, and upper bounds on those d_e.
 
     Should rounding hide some, the bounds are there all the same.
     """
+    candidates = scan.remaining
     count = min(count, len(candidates.rows) - len(candidates.taken))
-    scan = Scan(design, candidates, team, {"tiles": 0}, tell, memory // 2)
     scan.whiten()
     if candidates.rows.groups is None:
         (i, j, gains), floor = scan.exact(0.0, count)

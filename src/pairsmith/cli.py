@@ -182,6 +182,13 @@ def select(
             help="Keep the pairs picked so far in this file; the same command, run again, goes on from there."
         ),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Scan on a Dask cluster: a scheduler's address (tcp://host:8786), or local:4 for four workers here.",
+            metavar="WHERE",
+        ),
+    ] = None,
 ) -> None:
     """Pick the pairs of items whose comparison teaches most.
 
@@ -218,8 +225,8 @@ def select(
         from pairsmith.campaign.rounds import design
 
         asked = campaigns.known(items, labeled, compared, candidates, group_by, id_column, features)
-        with _resumable(checkpoint):
-            more = design(asked, k, model=_load(model, asked.features) if model else None, **options)
+        with _resumable(checkpoint), _cluster(dask) as client:
+            more = design(asked, k, model=_load(model, asked.features) if model else None, client=client, **options)
         if more is None:
             raise ValueError(f"{campaigns.shown(items)}: every pair has been asked; there are no more to pick")
         if len(more) < k:
@@ -244,13 +251,15 @@ def select(
             known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in answers])
         elif compared:
             known["comparisons"] = np.concatenate([tables.read_pairs(path, table) for path in compared])
-        with _resumable(checkpoint):
+        path = Path(items).resolve()
+        with _resumable(checkpoint), _cluster(dask) as client:
             selection = pairsmith.select(
-                table.features.to_numpy(),
+                path if client is not None and path.suffix == ".npy" else table.features.to_numpy(),
                 k,
                 **known,
                 candidates=allowed,
                 model=_load(model, table.features) if model else None,
+                client=client,
                 **options,
             )
         names = table.features.index
@@ -538,6 +547,20 @@ def _resumable(checkpoint: Path | None) -> Iterator[None]:
         _kept = f"The pairs picked so far are in {checkpoint}; the same command goes on from there."
     yield
     _kept = before
+
+
+@contextmanager
+def _cluster(where: str | None) -> Iterator[Any]:
+    """A client of the Dask cluster that --dask names, if any."""
+    if where is None:
+        yield None
+        return
+    if find_spec("distributed") is None:
+        raise ValueError("--dask needs Dask; pip install 'pairsmith[distributed]'")
+    from pairsmith.distributed import connect
+
+    with connect(where) as client:
+        yield client
 
 
 def _same(path: Path, other: Path) -> bool:

@@ -29,7 +29,7 @@ class Design:
 
     def __init__(
         self,
-        X: npt.NDArray[Any],
+        X: Any,
         ridge: float,
         labeled: npt.NDArray[np.int64] = _NONE,
         comparisons: npt.NDArray[np.int64] = _NONE,
@@ -52,10 +52,10 @@ class Design:
         self.root: Floats = np.ascontiguousarray(Vt.T / spectrum)
         self.logdet = float(2 * np.sum(np.log(spectrum)))
         # From here on only differences count. Centred they keep more digits, and about a median an outlier takes none.
-        # X that is too large to be copied is centred block by block, where it is used.
+        # X that is too large to be copied, or is elsewhere, is centred block by block, where it is used.
         self.n = len(X)
         self.center: Floats = np.median(X[:: -(-len(X) // 1001)].astype(np.float64), axis=0)
-        self.centred = X.size * 8 <= COMFORTABLE
+        self.centred = isinstance(X, np.ndarray) and X.size * 8 <= COMFORTABLE
         self.given = X - self.center if self.centred else X
         # What float64 may have got wrong in a gain. Singular values are good to eps times the largest, which is this
         # relative error of an eigenvalue of A; terms of A^-1 x likewise, which counts at each pick.
@@ -109,6 +109,13 @@ class Design:
         given = self.given[which]
         rows: Floats = given if self.centred else np.subtract(given, self.center, dtype=np.float64)
         return rows
+
+    def project(self, which: Any, V: Floats) -> Floats:
+        """These items' features times V, computed where the features are."""
+        if hasattr(self.given, "project"):
+            projected: Floats = self.given.project(which, self.center, V)
+            return projected
+        return self.rows(which) @ V
 
     @cached_property
     def X(self) -> Floats:

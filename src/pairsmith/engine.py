@@ -15,6 +15,7 @@ is picked in it enters the pool's bounds by d_ij <- d_ij - (rho_i - rho_j)^2 (Eq
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from pairsmith import kernels
 from pairsmith.candidates import Remaining
 from pairsmith.design import Design, Floats, Steps
-from pairsmith.scan import EQUAL, Hits, Scan, Tell, Workers, renumber, workers
+from pairsmith.scan import EQUAL, Hits, Scan, Tell, renumber, workers
 
 POOL_LEAST, POOL_MOST = 100_000, 10_000_000
 BYTES_PER_PAIR = 48  # of the pool, what is in use while it is joined and cut included
@@ -44,10 +45,12 @@ def engine(
     pool_size: int | None = None,
     memory: int = 4 << 30,
     tell: Tell = lambda doing: None,
+    scan: Callable[..., Scan] = Scan,
 ) -> Steps:
     """The greedy sequence over the remaining candidates, as (i, j, gain); `memory` is what it may use, in bytes."""
     with workers(threads) as team:
-        search = _Search(design, remaining, k, team, diagnostics, pool_size, memory, tell)
+        all_pairs = scan(design, remaining, team, diagnostics, tell, memory // 2)
+        search = _Search(all_pairs, k, pool_size, memory)
         while search.left and (picked := search.picks()):
             for i, j, d_ij, blur in picked:
                 gain = float(np.log1p(d_ij))
@@ -85,31 +88,21 @@ class _Search:
     listed: Any  # places of those whose gains were computed last, as the kernels leave them
     limit: float  # what is outside, or not to be relied on, is at most this
 
-    def __init__(
-        self,
-        design: Design,
-        remaining: Remaining,
-        k: int,
-        team: Workers,
-        diagnostics: dict[str, Any],
-        pool_size: int | None,
-        memory: int,
-        tell: Tell,
-    ) -> None:
-        self.design, self.remaining, self.left = design, remaining, k
-        self.team, self.diagnostics, self.tell = team, diagnostics, tell
-        self.n, self.d = design.n, len(design.root)
-        rows = remaining.rows
+    def __init__(self, all_pairs: Scan, k: int, pool_size: int | None, memory: int) -> None:
+        self.all_pairs, self.left = all_pairs, k
+        self.design, self.remaining = all_pairs.design, all_pairs.remaining
+        self.team, self.diagnostics, self.tell = all_pairs.team, all_pairs.diagnostics, all_pairs.tell
+        self.n, self.d = all_pairs.n, all_pairs.d
+        rows = self.remaining.rows
         # A list of pairs is in memory anyway, and few pairs cost nothing: keep them all, and leave none out.
         self.complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
         # A pooled pair costs as much as some 10^5 multiplications of the scan: so many keep the two in balance.
         balanced = int(np.clip(1.5e-5 * self.d * len(rows), POOL_LEAST, POOL_MOST))
         self.capacity = pool_size or max(1, min(balanced, memory // 2 // BYTES_PER_PAIR))
-        self.capped = bool(remaining.room.min() < k)
+        self.capped = bool(self.remaining.room.min() < k)
         self.rate = 0.0  # picks an epoch gave for each e-fold that gains fell
         self.last_share = 1.0  # the last scan's floor, as a share of the best
-        diagnostics.update(scans=0, float64_scans=0, tiles=0, pool=0, fronts=0)
-        self.all_pairs = Scan(design, remaining, team, diagnostics, tell, memory // 2)
+        self.diagnostics.update(scans=0, float64_scans=0, tiles=0, products=0.0, pool=0, fronts=0)
         self.X_front, self.limit = np.empty((0, self.d)), np.inf
         self.scan(-np.inf)
 
@@ -220,7 +213,7 @@ class _Search:
         Z, gains = self.X_front, np.empty(len(first))
         for factor in self.design.whitener():
             Z = Z @ factor
-        kernels.pair_distances(Z, first, second, gains)
+        kernels.pair_distances(Z, Z, first, second, gains)
         return gains * self.front_weight if len(self.front_weight) else gains
 
     def _learn_rho(self) -> None:
@@ -232,12 +225,12 @@ class _Search:
         if self.known == self.m:
             return
         V, new = self.V[self.known : self.m].T, slice(self.known, self.m)
-        step = max(1, 2 * _BLOCK // self.d)
+        step = max(1, 2 * _BLOCK // self.d) if isinstance(self.design.given, np.ndarray) else 1 << 20
         whole = len(self.items) == self.n
 
         def work(low: int) -> None:
             block = slice(low, low + step)
-            self.rho[block, new] = self.design.rows(block if whole else self.items[block]) @ V
+            self.rho[block, new] = self.design.project(block if whole else self.items[block], V)
 
         self.team.share(work, range(0, len(self.items), step))
         self.known = self.m

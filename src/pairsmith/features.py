@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +16,15 @@ from pairsmith.design import COMFORTABLE
 _BLOCK = 1 << 22  # numbers looked at at a time
 
 
-def as_features(X: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
+def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
     """X as a finite (N, d) array, and its items' ids if it names them.
 
     In float64, unless that would be a copy of more than COMFORTABLE bytes: then it stays as it is, of whatever
-    numeric type, in memory or mapped from a file.
+    numeric type, in memory or mapped from a file. So do features that are elsewhere, and have `over_blocks`.
     """
     ids, columns = None, None
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(f"X is a path, {X}; read it first, or give a client whose workers can")
     if hasattr(X, "collect"):
         raise ValueError("X is a lazy frame; pass X.collect()")
     if hasattr(X, "columns") and hasattr(X, "dtypes"):
@@ -29,7 +34,7 @@ def as_features(X: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
     elif np.ma.isMaskedArray(X):
         raise ValueError("X is a masked array; fill in what is masked and pass a plain array")
     try:
-        array: npt.NDArray[Any] = np.asarray(X)
+        array: Any = X if hasattr(X, "over_blocks") else np.asarray(X)
     except ValueError as error:
         raise ValueError("X must be a rectangular table of numbers; its rows differ in length") from error
     if array.ndim != 2:
@@ -42,25 +47,27 @@ def as_features(X: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any] | None]:
         raise ValueError(f"X has {n} item{'s' * (n != 1)}; at least two are needed to form a pair")
     if array.dtype.kind not in "biuf":
         try:
-            if array.dtype.kind != "O" or any(isinstance(value, str | bytes) for value in array.flat):
+            if (
+                not isinstance(array, np.ndarray)
+                or array.dtype.kind != "O"
+                or any(isinstance(value, str | bytes) for value in array.flat)
+            ):
                 raise TypeError
             array = array.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise ValueError(
                 f"X must be numeric, got {array.dtype} values; drop or encode what is not a number"
             ) from None
-    if array.dtype.kind in "iu" and max(int(array.max()), -int(array.min())) > 2**53:
+    if array.dtype.kind in "iu" and any(over_blocks(array, _too_large)):
         raise ValueError("X holds whole numbers beyond 2^53, which float64 cannot tell apart; subtract an offset first")
-    features = array if array.size * 8 > COMFORTABLE else np.ascontiguousarray(array, dtype=np.float64)
-    for low, block in blocks(features):
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = (int(at) for at in np.argwhere(~finite)[0])
-            item = "" if ids is None else f" (item {ids[low + row]!r})"
+    local = isinstance(array, np.ndarray)
+    features = np.ascontiguousarray(array, dtype=np.float64) if local and array.size * 8 <= COMFORTABLE else array
+    for found in over_blocks(features, _not_finite):
+        if found:
+            row, column, value = found
+            item = "" if ids is None else f" (item {ids[row]!r})"
             name = column if columns is None else repr(columns[column])
-            raise ValueError(
-                f"X holds {block[row, column]} at row {low + row}{item}, column {name}; remove or fill it in"
-            )
+            raise ValueError(f"X holds {value} at row {row}{item}, column {name}; remove or fill it in")
     if ids is not None:
         _check_ids(ids)
     return features, ids
@@ -71,6 +78,45 @@ def blocks(X: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     step = max(1, _BLOCK // X.shape[1])
     for low in range(0, len(X), step):
         yield low, X[low : low + step]
+
+
+def over_blocks(X: Any, of_block: Callable[[int, Any], Any]) -> list[Any]:
+    """of_block(number of its first row, block) for the blocks of X, in order, computed where X is."""
+    if hasattr(X, "over_blocks"):
+        results: list[Any] = X.over_blocks(of_block, max(1, _BLOCK // X.shape[1]))
+        return results
+    return [of_block(low, block) for low, block in blocks(X)]
+
+
+def digest(X: Any) -> str:
+    """A hash of the numbers in X, whatever their type and wherever they are."""
+    return hashlib.blake2b(b"".join(over_blocks(X, _digest)), digest_size=16).hexdigest()
+
+
+def _digest(_low: int, block: npt.NDArray[Any]) -> bytes:
+    hashed = hashlib.blake2b(f"{block.shape}".encode(), digest_size=16)
+    hashed.update(np.ascontiguousarray(block, dtype=np.float64).data)
+    return hashed.digest()
+
+
+def _too_large(_low: int, block: npt.NDArray[Any]) -> bool:
+    return max(int(block.max()), -int(block.min())) > 2**53
+
+
+def _not_finite(low: int, block: npt.NDArray[Any]) -> tuple[int, int, float] | None:
+    finite = np.isfinite(block)
+    if finite.all():
+        return None
+    row, column = (int(at) for at in np.argwhere(~finite)[0])
+    return low + row, column, float(block[row, column])
+
+
+def _extremes(_low: int, block: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    return block.max(axis=0), block.min(axis=0)
+
+
+def _norms(unit: float, _low: int, block: npt.NDArray[Any]) -> float:
+    return float(np.linalg.norm(block / np.float64(unit), axis=1).sum())
 
 
 def _check_ids(ids: npt.NDArray[Any]) -> None:
@@ -119,10 +165,11 @@ def _plain(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
-def as_ridge(ridge: float | str, X: npt.NDArray[Any]) -> float:
+def as_ridge(ridge: float | str, X: Any) -> float:
     """The objective's lambda as a number that float64 can work with at the scale of X."""
-    high = np.max([block.max(axis=0) for _, block in blocks(X)], axis=0).astype(np.float64)
-    low = np.min([block.min(axis=0) for _, block in blocks(X)], axis=0).astype(np.float64)
+    extremes = over_blocks(X, _extremes)
+    high = np.max([most for most, _ in extremes], axis=0).astype(np.float64)
+    low = np.min([least for _, least in extremes], axis=0).astype(np.float64)
     largest = float(max(high.max(), -low.min()))
     if largest > 1e152 or 0 < largest < 1e-152:
         raise ValueError(f"X has a largest entry of {largest:.1e}, whose square float64 cannot hold; rescale X")
@@ -131,7 +178,7 @@ def as_ridge(ridge: float | str, X: npt.NDArray[Any]) -> float:
             raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}")
         if largest == 0:
             raise ValueError("ridge='auto' is 1e-5 times the mean norm of X, which is 0 here; give a positive number")
-        total = sum(float(np.linalg.norm(block / largest, axis=1).sum()) for _, block in blocks(X))
+        total = float(sum(over_blocks(X, partial(_norms, largest))))
         lam = 1e-5 * largest * total / len(X)
     else:
         try:

@@ -289,50 +289,50 @@ def measure(Z, norms, energy):
 
 
 @_compiled
-def narrow(Z, order, columns, used, factor, out, dropped, low, high):
-    """out[low:high] = factor Z[order[low:high]][:, columns[:used]] in float32; what that leaves out, squared."""
-    for a in range(low, high):
+def narrow(Z, order, columns, factor, out, kept):
+    """out = factor Z[order][:, columns] in float32, and what that counts for in the squared lengths."""
+    for a in range(len(order)):
         i = order[a]
-        for c in range(used):
-            out[a, c] = Z[i, columns[c]] * factor
         total = 0.0
-        for c in range(used, len(columns)):
-            total += (Z[i, columns[c]] * factor) ** 2
-        dropped[a] = total
+        for c in range(len(columns)):
+            value = Z[i, columns[c]] * factor
+            out[a, c] = value
+            total += value * value
+        kept[a] = total
 
 
 @_compiled
-def screen(M, strips, at, tile, shift, growth, floor, unit, products, left, out_i, out_j, out_bound):
-    """The pairs of strips (a, a_end, b_end), a <= i < a_end, i < j < b_end, with g_ij < 0; returns how many.
+def screen(A, B, a0, b0, strips, at, tile, shift, growth, floor, unit, products, left, out_i, out_j, out_bound):
+    """The pairs of strips (a, a_end, b, b_end), a <= i < a_end, b <= j < b_end, i < j, with g_ij < 0; how many.
 
-    Rows of M are (z, -1, -h): turned into (z, h - shift, 1) on the left, one product a tile gives
-    g = z_i'z_j - h_i - h_j + shift, so the test is its sign, 32 of which an integer OR tells at once (d = 370,
-    1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
+    A holds the rows from a0 on, B those from b0 on: (z, -1, -h), turned into (z, h - shift, 1) on the left. So one
+    product a tile gives g = z_i'z_j - h_i - h_j + shift, and the test is its sign, 32 of which an integer OR tells at
+    once (d = 370, 1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
     With growth > 0, rows are (z, a, b, -1, -h), on the left (z, growth b, growth a, h - shift, 1).
     Stops when the output may not hold another tile; `at` (strip, column or -1) tells where to go on.
     """
-    width = M.shape[1]
+    width = A.shape[1]
     found = 0
     while at[0] < len(strips):
-        a, a_end, b_end = strips[at[0]]
+        a, a_end, b_begin, b_end = strips[at[0]]
         height = a_end - a
         L = left[: height * width].reshape(height, width)
         for r in range(height):
             for c in range(width - 2):
-                L[r, c] = M[a + r, c]
+                L[r, c] = A[a - a0 + r, c]
             if growth > 0:
-                L[r, width - 4] = growth * M[a + r, width - 3]
-                L[r, width - 3] = growth * M[a + r, width - 4]
-            L[r, width - 2] = -M[a + r, width - 1] - shift
+                L[r, width - 4] = growth * A[a - a0 + r, width - 3]
+                L[r, width - 3] = growth * A[a - a0 + r, width - 4]
+            L[r, width - 2] = -A[a - a0 + r, width - 1] - shift
             L[r, width - 1] = np.float32(1)
-        b = max(a, at[1])
+        b = max(b_begin, at[1])
         while b < b_end:
             if found + height * tile > len(out_i):
                 at[1] = b
                 return found
             wide = min(tile, b_end - b)
             P = products[: height * wide].reshape(height, wide)
-            np.dot(L, M[b : b + wide].T, P)
+            np.dot(L, B[b - b0 : b - b0 + wide].T, P)
             bits = products[: height * wide].view(np.int32).reshape(height, wide)
             for r in range(height):
                 begin = max(0, a + r + 1 - b)
@@ -367,9 +367,13 @@ def reaching(gains, partner, first, count, start, low, high, floor, out_i, out_j
 
 
 @_compiled
-def pair_distances(Z, i, j, out):
+def pair_distances(Y, Z, i, j, out):
+    """out_e = |y_i - z_j|^2."""
     for e in range(len(i)):
-        out[e] = _squared_distance(Z, i[e], j[e])
+        total = 0.0
+        for c in range(Y.shape[1]):
+            total += (Y[i[e], c] - Z[j[e], c]) ** 2
+        out[e] = total
 
 
 @_compiled

@@ -26,7 +26,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -69,12 +70,115 @@ class Workers:
 
 @contextmanager
 def workers(threads: int) -> Iterator[Workers]:
-    with _single_threaded_blas():
+    with single_threaded_blas():
         team = Workers(threads)
         try:
             yield team
         finally:
             team.pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Screening:
+    """What the tiles of one pass in float32 have in common, but for Z."""
+
+    floor: float
+    columns: Any  # of Z, in the order of what they count for
+    used: int  # so many of them are multiplied
+    partial: bool  # what passes is then computed in full, because that leaves out too much
+    scale: float  # z is divided by it
+    median: float | None  # of the scores, where there are any
+    height: int
+    width: int
+
+    def rows(self, Z: Floats, which: Any, norms: Floats, scores: Floats | None, out: Any, columns: Any = None) -> None:
+        """Rows (z, -1, -h), or (z, a, b, -1, -h), in float32 over the columns used, for Z[which].
+
+        `columns` of Z are those used, where it has no others.
+        """
+        kept, used = np.empty(len(which)), self.used
+        kernels.narrow(Z, which, self.columns[:used] if columns is None else columns, 1 / self.scale, out, kept)
+        c = (3.2 if scores is None else 5.2) * (out.shape[1] + 8) * 2.0**-24
+        # The difference is off by some 1e-16 of the norm, of which c adds 1e-6 and more.
+        dropped, threshold = np.maximum(norms / self.scale**2 - kept, 0.0), self.floor / self.scale**2
+        h = (1 + c) * (kept / 2 + dropped) + 2.0**-90  # 2^-90: for what underflows
+        if scores is None:
+            h -= threshold / 4
+        else:
+            h -= threshold / 2
+            centred = np.clip(scores - (self.median or 0.0), -_STEEP, _STEEP)
+            out[:, used] = np.sqrt(threshold / 2) * np.exp(centred) * (1 - 1e-6)
+            out[:, used + 1] = np.sqrt(threshold / 2) * np.exp(-centred) * (1 - 1e-6)
+        out[:, -2] = -1
+        out[:, -1] = -np.nextafter(h.astype(np.float32), np.float32(np.inf))
+
+    @property
+    def row_width(self) -> int:
+        return self.used + (2 if self.median is None else 4)
+
+    def scratch(self) -> tuple[Any, ...]:
+        """What a thread needs for its tiles."""
+        left = np.empty(self.height * self.row_width, dtype=np.float32)
+        products = np.empty(self.height * self.width, dtype=np.float32)
+        return products, left, *np.empty((2, _FOUND), dtype=np.int32), np.empty(_FOUND)
+
+    def passing(
+        self, A: Any, B: Any, a0: int, b0: int, strips: Any, catch: Catch, scratch: tuple[Any, ...]
+    ) -> Iterator[tuple[Any, Any, Any, float]]:
+        """i, j and bounds of pairs of these strips that reach the catch's floor, as it rises, and that floor.
+
+        They are views, good until the next step. A and B are `rows` from place a0 and b0 on.
+        """
+        at = np.array([0, -1])
+        while at[0] < len(strips):
+            now = catch.floor
+            # h holds its part of the first floor; where that has risen, the left side gets the rest.
+            risen = (now - self.floor) / (2 if self.median is None else 1) / self.scale**2
+            shift = np.maximum(np.nextafter(np.float32(risen), np.float32(-np.inf)), np.float32(0))
+            growth = np.float32(0 if self.median is None else now / self.floor if self.floor > 0 else 1)
+            unit = 2 * self.scale**2
+            found = kernels.screen(A, B, a0, b0, strips, at, self.width, shift, growth, now, unit, *scratch)
+            if found:
+                i, j, bound = (array[:found] for array in scratch[2:])
+                yield i, j, bound, now
+
+    def settled(
+        self, i: Any, j: Any, bound: Floats, now: float, weight: Callable[[], Floats], gains: Callable[[], Floats]
+    ) -> Hits:
+        """What `passing` gave, with weights counted in and, where columns were left out, in full."""
+        if self.partial:
+            bound = gains()
+            good = bound >= now * (1 - EQUAL)
+            return i[good], j[good], bound[good]
+        if self.median is not None:
+            bound = now + weight() * (bound - now)
+        return i.copy(), j.copy(), bound.copy()
+
+
+class Catch:
+    """Hits as they come, cut down to the largest when they are many more than the capacity: that raises the floor."""
+
+    def __init__(self, floor: float, capacity: int, last: tuple[int, int] | None = None) -> None:
+        self.floor, self.capacity = floor, capacity
+        self.last = last  # where given, of gains equal to the floor only pairs up to this one are wanted
+        self.hits: list[Hits] = []
+        self.count = 0
+
+    def add(self, hits: Hits) -> None:
+        self.hits.append(hits)
+        self.count += len(hits[0])
+        if self.count > 2 * self.capacity + 100_000:
+            if self.last is None:
+                self.floor, self.count = _raised(self.hits, self.floor, self.capacity)
+            else:
+                kept, self.floor, last = _largest(join(self.hits), self.capacity, self.floor)
+                self.hits, self.count, self.last = [kept], len(kept[0]), last or self.last
+
+    def wanted(self, i: Any, j: Any, gains: Floats) -> Any:
+        """Which of these, all at least the floor, are."""
+        assert self.last is not None
+        behind = (i > self.last[0]) | ((i == self.last[0]) & (j > self.last[1]))
+        return ~(behind & (gains <= self.floor * (1 + 3 * EQUAL)))
 
 
 class Scan:
@@ -91,6 +195,7 @@ class Scan:
         self.norms = np.empty(self.n)
         # Z of all items, if there is room for that many bytes; else blocks of it are computed again when needed.
         self.Z: Floats | None = np.empty((self.n, self.d)) if self.n * self.d * 8 <= room else None
+        self.second_look = self.Z is not None  # whether some columns of it may do, and the rest be looked up
         self.narrow = np.empty(0, dtype=np.float32)  # kept: memory given back and asked for again is slow
 
     def whiten(self) -> None:
@@ -100,6 +205,13 @@ class Scan:
         self.involved = np.zeros(self.n, dtype=bool)  # items of which a pair is taken
         self.involved[self.remaining.rows.pairs(self.taken)] = True
         self.capped = bool(self.remaining.full.any())
+        self.energy = self._measure() / self.n  # mean square of each column
+        self.reach, self.steepness = self.norms, 0.0
+        if self.design.scores is not None and self.Z is not None:
+            self._set_scores_aside(self.Z, self.design.scores)
+
+    def _measure(self) -> Floats:
+        """Fill in Z and norms; the sum of squares of each column."""
         step = max(1, _BLOCK // self.d)
         energies = np.zeros((-(-self.n // step), self.d))
 
@@ -109,10 +221,8 @@ class Scan:
             kernels.measure(Z, self.norms[block], energies[at])
 
         self.team.share(work, range(len(energies)))
-        self.energy = energies.sum(axis=0) / self.n  # mean square of each column
-        self.reach, self.steepness = self.norms, 0.0
-        if self.design.scores is not None and self.Z is not None:
-            self._set_scores_aside(self.Z, self.design.scores)
+        total: Floats = energies.sum(axis=0)
+        return total
 
     def _set_scores_aside(self, Z: Floats, scores: Floats) -> None:
         """Lengths without what is along the score, where that bounds weighted gains better.
@@ -172,7 +282,7 @@ class Scan:
         else:
             items, (i, j) = renumber(self.n, i, j)
             Z = self.whitened(items)
-        kernels.pair_distances(Z, i, j, gains)
+        kernels.pair_distances(Z, Z, i, j, gains)
         return gains if weight is None else gains * weight
 
     def _among(self, items: Any) -> tuple[Any, Any, Floats]:
@@ -234,59 +344,20 @@ class Scan:
         full = max(1, int(np.sum(4 * np.cumsum(self.energy[columns][::-1])[::-1] > 1e-4 * far)))
         height, width = _TILES[int(np.searchsorted([60, 200], full))]
         strips = _strips(np.sqrt(self.reach[order]), groups, height, np.sqrt(self.needed(floor)))
-        work = np.cumsum((strips[:, 1] - strips[:, 0]) * (strips[:, 2] - strips[:, 0]))
+        work = np.cumsum((strips[:, 1] - strips[:, 0]) * (strips[:, 3] - strips[:, 2]))
         used = self._enough(order, strips, work, floor, columns[:full])
         self.columns_used = used / self.d
-        M, scale = self._narrowed(order, floor, columns, used)
-        self.diagnostics["tiles"] += int(np.sum(-(-(strips[:, 2] - strips[:, 0]) // width)))
-        cuts = np.searchsorted(
-            work, np.linspace(0, 1, 32 * self.team.threads + 1)[1:-1] * (work[-1] if len(work) else 0)
-        )
-        batches = [batch for batch in np.split(strips, cuts) if len(batch)]
-
-        hits: list[Hits] = []
-        lock, local, weightless = threading.Lock(), threading.local(), self.design.scores is None
-        state = {"floor": floor, "count": 0, "done": 0}
-
-        def collect(batch: Any) -> None:
-            if not hasattr(local, "left"):
-                local.left = np.empty(height * M.shape[1], dtype=np.float32)
-                local.products = np.empty(height * width, dtype=np.float32)
-                local.out = (*np.empty((2, _FOUND), dtype=np.int32), np.empty(_FOUND))
-            at = np.array([0, -1])
-            while at[0] < len(batch):
-                now = state["floor"]
-                # h holds its part of the first floor; where that has risen, the left side gets the rest.
-                shift = np.nextafter(
-                    np.float32((now - floor) / (2 / np.sqrt(self.least)) / scale**2), np.float32(-np.inf)
-                )
-                shift = np.maximum(shift, np.float32(0))
-                growth = np.float32(0 if weightless else now / floor if floor > 0 else 1)
-                found = kernels.screen(
-                    M, batch, at, width, shift, growth, now, 2 * scale**2, local.products, local.left, *local.out
-                )
-                if found:
-                    i, j, bound = (array[:found] for array in local.out)
-                    if not weightless:
-                        bound = now + self.design.weight(order[i], order[j]) * (bound - now)
-                    if used < full:
-                        bound = self.gains(order[i], order[j])
-                        good = bound >= now * (1 - EQUAL)
-                        i, j, bound = i[good], j[good], bound[good]
-                        found = len(i)
-                    with lock:
-                        hits.append((i.copy(), j.copy(), bound.copy()))
-                        state["count"] += found
-                        if state["count"] > 2 * (capacity + len(self.taken)) + 100_000:
-                            state["floor"], state["count"] = _raised(hits, now, capacity + len(self.taken))
-            with lock:
-                state["done"] += 1
-                self.tell(f"scanning {len(self.remaining.rows):.2g} pairs, {state['done'] / len(batches):.0%}")
-
-        self.team.share(collect, batches)
-        floor = state["floor"]
-        i, j, bound = _join(hits)
-        i, j = order[i], order[j]
+        self.diagnostics["tiles"] += int(np.sum(-(-(strips[:, 3] - strips[:, 2]) // width)))
+        products = float(work[-1]) * used if len(work) else 0.0
+        self.diagnostics["products"] = self.diagnostics.get("products", 0.0) + products
+        longest = float(np.sqrt(self.norms[order].max()))
+        scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
+        median = None if self.design.scores is None else float(np.median(self.design.scores))
+        screening = Screening(floor, columns, used, used < full, scale, median, height, width)
+        catch = Catch(floor, capacity + len(self.taken))
+        self._screen(screening, order, strips, work, catch)
+        floor = catch.floor
+        i, j, bound = join(catch.hits)
         i, j = np.minimum(i, j), np.maximum(i, j)
         gone = self.gone(i, j)
         if gone.any():
@@ -295,6 +366,47 @@ class Scan:
             bound = self.gains(i, j)
         found, floor, _ = _largest((i, j, bound), capacity, floor)
         return found, floor
+
+    def _screen(self, screening: Screening, order: Any, strips: Any, work: Any, catch: Catch) -> None:
+        """Catch what passes; `work` is, for each strip, how many pairs the strips so far have."""
+        scores, local, lock = self.design.scores, threading.local(), threading.Lock()
+        size = len(order) * screening.row_width
+        if size > len(self.narrow):
+            self.narrow = np.empty(size, dtype=np.float32)
+        M = self.narrow[:size].reshape(len(order), -1)
+        step = max(1, _BLOCK // self.d)
+
+        def narrow(low: int) -> None:
+            own = order[low : low + step]
+            if self.Z is not None:
+                Z, which = self.Z, own
+            else:
+                Z, which = self._whiten(own), np.arange(len(own), dtype=np.int32)
+            own_scores = None if scores is None else scores[own]
+            screening.rows(Z, which, self.norms[own], own_scores, M[low : low + step])
+
+        self.team.share(narrow, range(0, len(order), step))
+        cuts = np.searchsorted(
+            work, np.linspace(0, 1, 32 * self.team.threads + 1)[1:-1] * (work[-1] if len(work) else 0)
+        )
+        batches = [batch for batch in np.split(strips, cuts) if len(batch)]
+        done = 0
+
+        def collect(batch: Any) -> None:
+            nonlocal done
+            if not hasattr(local, "scratch"):
+                local.scratch = screening.scratch()
+            for i, j, bound, now in screening.passing(M, M, 0, 0, batch, catch, local.scratch):
+                i, j = order[i], order[j]
+                weight, gains = partial(self.design.weight, i, j), partial(self.gains, i, j)
+                hits = screening.settled(i, j, bound, now, weight, gains)
+                with lock:
+                    catch.add(hits)
+            with lock:
+                done += 1
+                self.tell(f"scanning {len(self.remaining.rows):.2g} pairs, {done / len(batches):.0%}")
+
+        self.team.share(collect, batches)
 
     def _sorted(self, apart: float) -> tuple[Any, Any]:
         """Who can be so far apart from anybody, the longest first within each group; where the groups begin."""
@@ -318,15 +430,15 @@ class Scan:
 
         Far out in the tail, half the columns and a bound on the rest rule out nearly everything that all of them would.
         """
-        if self.Z is None or len(columns) < 10 or len(strips) == 0 or work[-1] * len(columns) < 1e9:
+        if not self.second_look or len(columns) < 10 or len(strips) == 0 or work[-1] * len(columns) < 1e9:
             return len(columns)
         grid = np.unique(len(columns) * np.array([2, 3, 4, 5, 6, 7, 10]) // 10) - 1
         for tried in (_TRIED // 16, _TRIED):  # a few tell already when there is no hope
             rng = np.random.default_rng(0)
             strip = strips[np.searchsorted(work, rng.integers(work[-1], size=tried), side="right")]
             i = order[strip[:, 0] + (rng.random(tried) * (strip[:, 1] - strip[:, 0])).astype(np.int64)]
-            j = order[strip[:, 0] + (rng.random(tried) * (strip[:, 2] - strip[:, 0])).astype(np.int64)]
-            first, second = (self.Z[np.ix_(at, columns)] for at in (i, j))
+            j = order[strip[:, 2] + (rng.random(tried) * (strip[:, 3] - strip[:, 2])).astype(np.int64)]
+            first, second = (self.whitened(at)[:, columns] for at in (i, j))
             inside = np.cumsum(first**2 + second**2 + 2 * first * second, axis=1)[:, grid]
             bound = 2 * (self.norms[i] + self.norms[j])[:, None] - inside
             passing = (1 + np.sum(bound * self.design.weight(i, j)[:, None] >= floor, axis=0)) / tried
@@ -335,93 +447,65 @@ class Scan:
         passing[-1] = 0  # with all of them there is no second look
         return int(grid[np.argmin(2.0 * grid + passing * (_SECOND_LOOK + 20 * self.d))]) + 1
 
-    def _narrowed(self, order: Any, floor: float, columns: Any, used: int) -> tuple[Any, float]:
-        """Rows (z, -1, -h), or (z, a, b, -1, -h), in float32 over the columns used, and what z was divided by."""
-        longest = float(np.sqrt(self.norms[order].max()))
-        scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
-        scores, width = self.design.scores, used + (2 if self.design.scores is None else 4)
-        size = len(order) * width
-        if size > len(self.narrow):
-            self.narrow = np.empty(size, dtype=np.float32)
-        M = self.narrow[:size].reshape(len(order), width)
-        dropped = np.empty(len(order))
-        step = max(1, _BLOCK // self.d)
-
-        def work(low: int) -> None:
-            high = min(low + step, len(order))
-            if self.Z is not None:
-                kernels.narrow(self.Z, order, columns, used, 1 / scale, M, dropped, low, high)
-            else:
-                Z, own = self._whiten(order[low:high]), np.arange(high - low, dtype=np.int32)
-                kernels.narrow(Z, own, columns, used, 1 / scale, M[low:high], dropped[low:high], 0, high - low)
-
-        self.team.share(work, range(0, len(order), step))
-        c = (3.2 if scores is None else 5.2) * (width + 8) * 2.0**-24
-        kept, threshold = self.norms[order] / scale**2 - dropped, floor / scale**2
-        h = (1 + c) * (kept / 2 + dropped) + 2.0**-90  # 2^-90: for what underflows
-        if scores is None:
-            h -= threshold / 4
-        else:
-            h -= threshold / 2
-            centred = np.clip(scores[order] - np.median(scores), -_STEEP, _STEEP)
-            M[:, used] = np.sqrt(threshold / 2) * np.exp(centred) * (1 - 1e-6)
-            M[:, used + 1] = np.sqrt(threshold / 2) * np.exp(-centred) * (1 - 1e-6)
-        M[:, -2] = -1
-        M[:, -1] = -np.nextafter(h.astype(np.float32), np.float32(np.inf))
-        return M, scale
-
     # In float64, row by row.
 
     def exact(self, floor: float, capacity: int) -> tuple[Hits, float]:
         """Pairs whose gain, in float64, reaches the floor, the smaller ones where more are equal than the capacity."""
-        rows = self.remaining.rows
-        arrays = (rows.partner, rows.first, rows.count, rows.start)
+        catch = Catch(floor, capacity, (self.n, self.n))
+        self._reaching(catch)
+        found, floor, _ = _largest(join(catch.hits), capacity, catch.floor)
+        return found, floor
+
+    def _reaching(self, catch: Catch) -> None:
+        rows, lock, done = self.remaining.rows, threading.Lock(), 0
         Z = self.whitened(np.arange(self.n)) if self.Z is None else self.Z
-        hits: list[Hits] = []
-        lock = threading.Lock()
-        state: dict[str, Any] = {"floor": floor, "last": (self.n, self.n), "done": 0}
         blocks = rows.blocks(_BLOCK)
 
         def block(task: tuple[int, int]) -> None:
-            low, high = task
-            size = int(rows.start[high] - rows.start[low])
-            gains, out = np.empty((2, size + 1))
-            i, j = np.empty((2, size + 1), dtype=np.int32)
-            kernels.distances(Z, *arrays, low, high, gains)
-            if self.design.scores is not None:
-                kernels.weigh(gains, self.design.scores, *arrays, low, high)
-            floor, (last_i, last_j) = state["floor"], state["last"]
-            found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
-            i, j, out = i[:found], j[:found], out[:found]
-            behind = (out <= floor * (1 + 3 * EQUAL)) & ((i > last_i) | ((i == last_i) & (j > last_j)))
-            good = ~(behind | self.gone(i, j))
+            nonlocal done
+            arrays = rows.partner, rows.first, rows.count, rows.start
+            i, j, gains = reaching(Z, arrays, self.design.scores, *task, catch.floor)
+            good = catch.wanted(i, j, gains) & ~self.gone(i, j)
             with lock:
-                hits.append((i[good], j[good], out[good]))
-                if sum(len(hit[0]) for hit in hits) > max(2 * capacity, 100_000):
-                    kept, state["floor"], last = _largest(_join(hits), capacity, state["floor"])
-                    hits[:] = [kept]
-                    state["last"] = last or state["last"]
-                state["done"] += 1
-                self.tell(f"scanning {len(rows):.2g} pairs in float64, {state['done'] / len(blocks):.0%}")
+                catch.add((i[good], j[good], gains[good]))
+                done += 1
+                self.tell(f"scanning {len(rows):.2g} pairs in float64, {done / len(blocks):.0%}")
 
         self.team.share(block, blocks)
-        found, floor, _ = _largest(_join(hits), capacity, state["floor"])
-        return found, floor
+
+
+def reaching(
+    Z: Floats, arrays: tuple[Any, Any, Any, Any], scores: Floats | None, low: int, high: int, floor: float
+) -> Hits:
+    """Pairs of the rows low to high - 1 of these `Rows`, as their arrays, whose gain in float64 reaches the floor."""
+    size = int(arrays[3][high] - arrays[3][low])
+    gains, out = np.empty((2, size + 1))
+    i, j = np.empty((2, size + 1), dtype=np.int32)
+    kernels.distances(Z, *arrays, low, high, gains)
+    if scores is not None:
+        kernels.weigh(gains, scores, *arrays, low, high)
+    found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
+    return i[:found], j[:found], out[:found]
 
 
 def _strips(lengths: Floats, groups: Any, height: int, reach: float) -> Any:
-    """(a, a_end, b_end): rows a to a_end meet columns up to b_end, where lengths no longer add up to `reach`."""
+    """(a, a_end, b, b_end): rows a to a_end meet columns b = a to b_end, where lengths no longer add up to `reach`.
+
+    Ascending in a, and apart.
+    """
     found = []
     large = np.diff(groups) > height
     for begin, end in zip(groups[:-1][large].tolist(), groups[1:][large].tolist(), strict=True):
         a = np.arange(begin, end, height)
         wanted = reach * (1 - 1e-9) - lengths[a]
         b_end = begin + np.searchsorted(-lengths[begin:end], -wanted, side="right")
-        found.append(np.column_stack([a, np.minimum(a + height, b_end), b_end]))
+        found.append(np.column_stack([a, np.minimum(a + height, b_end), a, b_end]))
     small = ~large
-    found.append(np.column_stack([groups[:-1][small], groups[1:][small], groups[1:][small]]))
+    begin, ends = groups[:-1][small], groups[1:][small]
+    found.append(np.column_stack([begin, ends, begin, ends]))
     strips = np.concatenate(found).astype(np.int64)
-    return strips[strips[:, 2] > strips[:, 0] + 1]
+    strips = strips[strips[:, 3] > strips[:, 0] + 1]
+    return strips[np.argsort(strips[:, 0])]
 
 
 def _raised(hits: list[Hits], floor: float, capacity: int) -> tuple[float, int]:
@@ -462,7 +546,7 @@ def _no_hits() -> Hits:
     return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0)
 
 
-def _join(hits: list[Hits]) -> Hits:
+def join(hits: list[Hits]) -> Hits:
     if not hits:
         return _no_hits()
     i, j, bound = (np.concatenate(part) for part in zip(*hits, strict=True))
@@ -483,7 +567,7 @@ _blas_limit: Any = None
 
 
 @contextmanager
-def _single_threaded_blas() -> Iterator[None]:
+def single_threaded_blas() -> Iterator[None]:
     """BLAS with one thread while anybody works here; as it was after the last of them."""
     global _blas_users, _blas_limit
     with _blas_lock:

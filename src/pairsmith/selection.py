@@ -6,8 +6,10 @@ import operator
 import os
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +31,10 @@ from pairsmith.candidates import (
 from pairsmith.certificate import upper_bound
 from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
-from pairsmith.features import as_features, as_ridge, blocks
+from pairsmith.features import as_features, as_ridge, digest, over_blocks
 from pairsmith.greedy import ALGORITHMS
 from pairsmith.information import mutual_information
+from pairsmith.scan import Scan
 from pairsmith.storage import Checkpoint, fingerprint, write_whole
 
 if TYPE_CHECKING:
@@ -114,6 +117,7 @@ def select(
     progress: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     pool_size: int | None = None,
+    client: Any = None,
 ) -> Selection:
     """Pick the k pairs whose comparison teaches a Bradley-Terry model most.
 
@@ -168,14 +172,16 @@ def select(
     pool_size : int
         How many pairs the engine keeps between two scans of all pairs; None chooses. It changes time and memory (about
         40 bytes a pair), never the result (but which of gains equal within 1e-12 is taken).
+    client : dask.distributed.Client
+        Scan on its workers: the same pairs, sooner. X may then also be a dask array, or the path of a .npy file, a
+        Parquet table (its column `id` names the items) or a Zarr array that every worker can open; the workers read
+        it, and X does not pass through this process. D-optimality and its two relatives only.
 
     Returns
     -------
     Selection
     """
     began = time.perf_counter()
-    features, ids = as_features(X)
-    n = len(features)
     k = _whole(k, "k")
     _check_name(objective, "objective", tuple(OBJECTIVES))
     _check_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS))
@@ -187,9 +193,19 @@ def select(
         if algorithm not in ("auto", "engine") or not by_engine:
             used = f"algorithm={algorithm!r}" if by_engine else f"objective={objective!r}"
             raise ValueError(f"pool_size is for the engine; leave it out for {used}")
+    if client is not None and (algorithm not in ("auto", "engine") or not by_engine):
+        used = f"algorithm={algorithm!r}" if by_engine else f"objective={objective!r}"
+        raise ValueError(f"client is for the engine; leave it out for {used}")
     threads = _threads(n_jobs)
     rng = _generator(random_state)
+    cluster, named = None, None
+    if client is not None:
+        from pairsmith.distributed import Cluster
 
+        cluster = Cluster(client)
+        X, named = cluster.features(X)
+    features, ids = as_features(X)
+    ids, n = ids if named is None else named, len(features)
     refinements = _refinements(certify)
 
     known = as_items([] if labeled is None else labeled, "labeled")
@@ -213,7 +229,7 @@ def select(
     scores = None
     if objective in WITH_MODEL:
         model = _model(features, objective, known, labels, comparisons, outcomes, model)
-        scores = np.concatenate([block @ model.coef_ for _, block in blocks(features)])
+        scores = np.concatenate(over_blocks(features, partial(_scores, model.coef_)))
     if objective == "averaged-d-optimal":
         assert scores is not None
         assert model is not None
@@ -246,6 +262,9 @@ def select(
             remaining.take(i, j)
     left = k - len(pairs)
 
+    scan: Callable[..., Scan] = Scan
+    if cluster is not None:
+        scan = cluster.scan(features)
     with _Bar(progress, k, len(pairs)) as bar:
 
         def tell(doing: str) -> None:
@@ -269,7 +288,7 @@ def select(
             posterior = design.X, model.coef_, model.covariance_root_
             steps = mutual_information(design, remaining, left, *posterior, rng, diagnostics)
         elif algorithm == "engine":
-            steps = engine(design, remaining, left, threads, diagnostics, pool_size, memory // 2, tell)
+            steps = engine(design, remaining, left, threads, diagnostics, pool_size, memory // 2, tell, scan)
         else:
             steps = ALGORITHMS[algorithm].run(design, remaining, left, threads, diagnostics)
         try:
@@ -286,7 +305,8 @@ def select(
         if refinements is not None and pairs:
             greedy = by_engine and max_per_item is None
             picked, worth = np.array(pairs), np.diff(logdet, prepend=start)
-            bound = upper_bound(design, everything, picked, worth, greedy, refinements, threads, memory // 2, tell)
+            certifying = design, everything, picked, worth, greedy, refinements, threads, memory // 2, tell, scan
+            bound = upper_bound(*certifying)
             optimality = float(worth.sum()) / bound if bound > 0 else 1.0
     if design.uncertainty > 1e-6:
         warnings.warn(
@@ -441,6 +461,11 @@ def usual_ridge(features: npt.NDArray[Any]) -> float:
     return spread / 8 if spread > 0 else 1.0
 
 
+def _scores(coef: Floats, _low: int, block: npt.NDArray[Any]) -> Floats:
+    scores: Floats = block @ coef
+    return scores
+
+
 def _doubt(features: npt.NDArray[Any], model: BradleyTerry) -> float:
     """By how much to shrink scores so that p is, roughly, averaged over the posterior: 1 / sqrt(1 + pi v / 8).
 
@@ -468,7 +493,7 @@ def _problem(
         "ridge": ridge,
         "max_per_item": cap,
         "objective": objective,
-        "features": fingerprint(features),
+        "features": digest(features),
         "candidates": fingerprint(rows.partner, rows.first, rows.count),
         "labeled items": fingerprint(np.unique(known, return_counts=True)[0], np.unique(known, return_counts=True)[1]),
         "comparisons": fingerprint(compared[np.lexsort(compared.T)]),

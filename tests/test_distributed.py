@@ -1,0 +1,359 @@
+"""The same pairs on a cluster of real processes, whatever the number of workers and tiles, and whoever dies."""
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+import time
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import zarr
+from distributed import Client, LocalCluster
+
+import pairsmith as ps
+from pairsmith import distributed
+
+X = np.random.default_rng(0).standard_normal((2500, 20))
+OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5), (7, 9)], "pool_size": 3000}
+
+
+@pytest.fixture(autouse=True)
+def limits(monkeypatch):
+    """Small tasks, so that there are many, and no wait of more than a minute."""
+    monkeypatch.setattr(distributed, "_LEAST", 3e6)
+    monkeypatch.setattr(distributed, "_ROWS", 300)
+    with dask.config.set({"pairsmith.timeout": 60}):
+        yield
+
+
+class Farm:
+    """A scheduler here and workers in processes of their own, without anybody who starts them again."""
+
+    def __init__(self):
+        self.cluster = LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL)
+        self.client = Client(self.cluster)
+        self.workers = []
+
+    def start(self, count, *options):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", self.cluster.scheduler_address]
+        options = options or ("--no-nanny",)
+        joined = len(self.client.scheduler_info(n_workers=-1)["workers"])
+        for _ in range(count):
+            self.workers.append(
+                subprocess.Popen(
+                    [*command, "--nthreads", "1", "--no-dashboard", *options],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+        self.client.wait_for_workers(joined + count, timeout=60)
+        return self
+
+    def kill(self, count=1):
+        for worker in self.workers[:count]:
+            worker.send_signal(signal.SIGKILL)
+            worker.wait()
+        del self.workers[:count]
+
+    def close(self):
+        for worker in self.workers:
+            worker.terminate()
+        for worker in self.workers:
+            worker.wait(30)
+        self.client.close()
+        self.cluster.close()
+
+
+@pytest.fixture
+def farm():
+    farm = Farm()
+    yield farm
+    farm.close()
+
+
+@pytest.fixture(scope="module")
+def shared():
+    farm = Farm().start(2)
+    yield farm
+    farm.close()
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return ps.select(X, 60, **OPTIONS)
+
+
+def assert_same(selection, expected):
+    np.testing.assert_array_equal(selection.pairs, expected.pairs)
+    np.testing.assert_array_equal(selection.gains, expected.gains)
+    assert selection.ridge == expected.ridge
+
+
+def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
+    ties = np.random.default_rng(1).integers(0, 3, (400, 4)).astype(float)
+    close = np.vstack([np.eye(60), -np.eye(60)]) * (1 + 1e-8 * np.random.default_rng(0).random((120, 1)))
+    groups = np.random.default_rng(2).integers(0, 40, 2500)
+    model = ps.BradleyTerry().fit(X, comparisons=[(0, 1), (2, 3), (4, 5)], outcomes=[1, -1, 1])
+    some = np.random.default_rng(3).integers(0, 2500, (300_000, 2))
+    some = some[some[:, 0] != some[:, 1]]
+    problems = {
+        "plain": (X, 40, OPTIONS),
+        "ties": (ties, 40, {"ridge": 0.5, "pool_size": 50}),
+        "ties, complete": (ties[:80], 100, {"ridge": 0.5}),
+        "gains within 1e-7": (close, 20, {"ridge": 1e-3, "pool_size": 100}),
+        "a cap": (X, 25, OPTIONS | {"max_per_item": 1}),
+        "ties and a cap": (ties, 20, {"ridge": 0.5, "pool_size": 50, "max_per_item": 2}),
+        "groups": (X, 25, OPTIONS | {"candidates": ps.WithinGroups(groups), "comparisons": None}),
+        "a list": (X, 25, OPTIONS | {"candidates": ps.PairList(some), "comparisons": None}),
+        "a model": (X, 25, OPTIONS | {"objective": "local-d-optimal", "model": model}),
+        "columns of all sizes": (X * 10.0 ** np.linspace(-6, 6, 20), 20, {"ridge": 1e-6, "pool_size": 1000}),
+        "certified": (X, 20, OPTIONS | {"certify": 1}),
+    }
+    alone = {name: ps.select(data, k, **options) for name, (data, k, options) in problems.items()}
+    for workers, (least, rows) in ((1, (3e6, 300)), (2, (1e6, 77)), (4, (1e9, 4096))):
+        farm.start(workers - len(farm.workers))
+        monkeypatch.setattr(distributed, "_LEAST", least)
+        monkeypatch.setattr(distributed, "_ROWS", rows)
+        for name, (data, k, options) in problems.items():
+            selection = ps.select(data, k, **options, client=farm.client)
+            np.testing.assert_array_equal(selection.pairs, alone[name].pairs, err_msg=f"{name}, {workers} workers")
+            np.testing.assert_array_equal(selection.gains, alone[name].gains)
+            if alone[name].bound is not None:
+                assert selection.bound == pytest.approx(alone[name].bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["npy", "float32 npy", "parquet", "zarr", "dask array"])
+def test_features_that_do_not_pass_through_the_client(shared, tmp_path, kind):
+    data = X.astype(np.float32) if "float32" in kind else X
+    expected = ps.select(data, 40, labeled=[3])
+    if kind.endswith("npy"):
+        given = tmp_path / "X.npy"
+        np.save(given, data)
+    elif kind == "parquet":
+        given = tmp_path / "X.parquet"
+        pd.DataFrame(data, columns=[f"f{c}" for c in range(20)]).assign(id=[f"i{r}" for r in range(2500)]).to_parquet(
+            given
+        )
+    elif kind == "zarr":
+        given = str(tmp_path / "X.zarr")
+        zarr.save_array(given, data)
+    else:
+        given = da.from_array(data, chunks=(700, 15))
+    checkpoint = tmp_path / "run.json"
+    ps.select(data, 10, labeled=[3], checkpoint=checkpoint)  # goes on where one machine stopped
+    selection = ps.select(given, 40, labeled=[3], client=shared.client, checkpoint=checkpoint)
+    np.testing.assert_array_equal(selection.pairs, expected.pairs)
+    assert selection.ridge == expected.ridge
+    if kind == "parquet":
+        assert selection.to_frame()["first"][0] == f"i{expected.pairs[0, 0]}"
+
+
+def test_what_is_wrong_with_a_path(shared, tmp_path):
+    def told(content, match):
+        path = tmp_path / "X.npy"
+        np.save(path, content)
+        with pytest.raises(ValueError, match=match):
+            ps.select(path, 3, client=shared.client)
+
+    hole = X.copy()
+    hole[1700, 3] = np.nan
+    told(hole, "X holds nan at row 1700, column 3")
+    told(np.asfortranarray(X), "column by column")
+    told(X[0], "two dimensions")
+    told(X.astype(complex), "numeric")
+    with pytest.raises(OSError, match=r"worker tcp://.*No such file"):
+        ps.select(tmp_path / "none.npy", 3, client=shared.client)
+    with pytest.raises(ValueError, match=r"use \.npy, \.parquet or \.zarr"):
+        ps.select(tmp_path / "X.csv", 3, client=shared.client)
+    with pytest.raises(ValueError, match="X is a path"):
+        ps.select(tmp_path / "X.npy", 3)
+
+
+def test_what_a_client_is_for(shared):
+    for wrong in ({"algorithm": "scalar"}, {"objective": "random"}):
+        with pytest.raises(ValueError, match="client is for the engine"):
+            ps.select(X, 3, client=shared.client, **wrong)
+    with pytest.raises(ValueError, match=r"client must be a dask\.distributed\.Client"):
+        ps.select(X, 3, client="tcp://127.0.0.1:1")
+
+
+# Faults. Workers are killed while their tasks run: on the first result of a scan, others are in the making.
+
+
+@pytest.fixture
+def on_result(monkeypatch):
+    """Call something once, when a scan's first tile is done."""
+
+    def arrange(number, then):
+        each, events = distributed.Cluster.each, [then]
+
+        def watched(self, label, *args):
+            for result in each(self, label, *args):
+                if label == f"scan-{number}-tile" and events:
+                    events.pop()()
+                yield result
+
+        monkeypatch.setattr(distributed.Cluster, "each", watched)
+        return events
+
+    return arrange
+
+
+@pytest.mark.parametrize("scan", [1, 3])
+def test_a_worker_dies_during_a_scan(farm, expected, on_result, scan):
+    farm.start(2)
+    events = on_result(scan, farm.kill)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert not events
+
+
+def test_two_of_three_workers_die_at_once(farm, expected, on_result):
+    farm.start(3)
+    events = on_result(2, lambda: farm.kill(2))
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert not events
+
+
+def test_a_worker_dies_between_scans(farm, expected, monkeypatch):
+    farm.start(2)
+    measure, calls = distributed.ClusterScan._measure, []
+
+    def killing(self):
+        calls.append(1)
+        if len(calls) == 3:
+            farm.kill()
+        return measure(self)
+
+    monkeypatch.setattr(distributed.ClusterScan, "_measure", killing)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert len(calls) > 3
+
+
+def test_all_workers_die_and_another_comes(farm, expected, on_result):
+    """The features that they held are gone with them, and are sent again."""
+    farm.start(2)
+
+    def replace():
+        farm.kill(2)
+        farm.start(1)
+
+    events = on_result(2, replace)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert not events
+
+
+def test_a_worker_joins_late(farm, expected, on_result):
+    farm.start(1)
+    events = on_result(1, lambda: farm.start(1))
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert not events
+    done = farm.client.run(lambda dask_worker: dask_worker.state.executed_count)
+    assert len(done) == 2
+    assert min(done.values()) > 0
+
+
+def test_nobody_is_left(farm, on_result):
+    farm.start(1)
+    on_result(1, farm.kill)
+    with (
+        dask.config.set({"pairsmith.timeout": 3}),
+        pytest.raises(TimeoutError, match=r"no worker is connected to tcp://.*; start some with dask worker"),
+    ):
+        ps.select(X, 60, **OPTIONS, client=farm.client)
+
+
+def test_a_worker_that_stands_still(farm, on_result):
+    farm.start(2)
+    on_result(1, lambda: farm.workers[0].send_signal(signal.SIGSTOP))
+    try:
+        with (
+            dask.config.set({"pairsmith.timeout": 3}),
+            pytest.raises(TimeoutError, match=r"waiting for tcp://[^,]*; look at its log"),
+        ):
+            ps.select(X, 60, **OPTIONS, client=farm.client)
+    finally:
+        farm.workers[0].send_signal(signal.SIGCONT)
+
+
+def test_no_workers_at_all(farm):
+    with (
+        dask.config.set({"pairsmith.timeout": 0.5}),
+        pytest.raises(TimeoutError, match="no worker joined the scheduler"),
+    ):
+        ps.select(X, 3, client=farm.client)
+
+
+def test_a_worker_runs_out_of_memory(farm):
+    """Killed for it, and started again, again and again: the others do its work."""
+    wide = np.random.default_rng(0).standard_normal((40_000, 120))
+    options = {"ridge": 1e-3, "labeled": [1, 2], "candidates": ps.WithinGroups(np.arange(40_000) // 50)}
+    farm.start(2)
+    farm.start(1, "--memory-limit", "200MB")
+    assert_same(ps.select(wide, 20, **options, client=farm.client), ps.select(wide, 20, **options))
+
+
+SCRIPT = """
+import sys, numpy as np, pairsmith as ps
+from distributed import Client
+X = np.random.default_rng(0).standard_normal((2500, 20))
+with Client(sys.argv[1]) as client:
+    options = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5), (7, 9)], "pool_size": 300}
+    np.save(sys.argv[3], ps.select(X, 60, **options, checkpoint=sys.argv[2], client=client).pairs)
+"""
+
+
+def test_the_client_is_killed_and_started_again(shared, tmp_path, expected):
+    path, result = tmp_path / "run.json", tmp_path / "pairs.npy"
+    command = [sys.executable, "-c", SCRIPT, shared.cluster.scheduler_address, str(path), str(result)]
+
+    def saved():
+        return len(json.loads(path.read_text())["pairs"]) if path.exists() else -1
+
+    process, deadline = subprocess.Popen(command), time.monotonic() + 60
+    while saved() < 20:
+        assert process.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert 20 <= saved() < 60
+    assert not result.exists()
+    subprocess.run(command, check=True, timeout=60)
+    np.testing.assert_array_equal(np.load(result), expected.pairs)
+
+
+def test_another_version_is_said_in_one_line(farm, tmp_path, monkeypatch):
+    other = tmp_path / "other.py"
+    other.write_text("import pairsmith\npairsmith.__version__ = '9.9'\n")
+    farm.start(1, "--no-nanny", "--preload", str(other))
+    with pytest.raises(ValueError, match=r"^worker tcp://\S+ has pairsmith 9\.9, the client \S+; install .*$"):
+        ps.select(X, 3, client=farm.client)
+    versions = farm.client.get_versions(packages=["pairsmith", "numba"])
+    worker = next(iter(versions["workers"].values()))
+    worker["packages"]["pairsmith"] = None
+    monkeypatch.setattr(farm.client, "get_versions", lambda packages: versions)
+    with pytest.raises(ValueError, match=r"^worker tcp://\S+ has no pairsmith; install .*$"):
+        ps.select(X, 3, client=farm.client)
+
+
+def test_on_the_command_line(shared, tmp_path):
+    np.save(tmp_path / "items.npy", X)
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "5"]
+
+    def run(*more):
+        return subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    alone, there = run(), run("--dask", shared.cluster.scheduler_address)
+    assert there.stdout == alone.stdout
+    assert there.stderr == ""
+    assert run("--dask", "local:2").stdout == alone.stdout
+    for where, told in (("local:none", "say how many workers"), ("tcp://127.0.0.1:9", "no scheduler answers there")):
+        wrong = run("--dask", where)
+        assert wrong.returncode == 2
+        assert told in wrong.stderr
+        assert len(wrong.stderr.splitlines()) == 1
