@@ -290,9 +290,10 @@ class Cluster:
         raise self._stuck(label, busy)
 
     def _stuck(self, label: str, workers: Iterable[str]) -> TimeoutError:
+        those = ", ".join(workers) or "the scheduler"
         return TimeoutError(
-            f"nothing of {label} arrived in {self.limit:.0f} s: waiting for {', '.join(workers) or 'the scheduler'}; look"
-            " at its log, or end it and others will take over (dask's setting pairsmith.timeout is the limit)"
+            f"nothing of {label} came in {self.limit:.0f} s: waiting for {those}; look at its log, or end it and"
+            " others will take over (dask's setting pairsmith.timeout is the limit)"
         )
 
     def _result(self, future: Any, label: str) -> Any:
