@@ -60,7 +60,7 @@ def connect(where: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about versions: that is checked, and said in one line
-            return distributed.Client(where, timeout=min(limit, 30))
+            return distributed.Client(where, timeout=min(limit, 10))
     except (OSError, ValueError) as error:
         told = " ".join(str(error).split())
         raise ValueError(f"--dask {where}: no scheduler answers there ({told}); start one: dask scheduler") from None
