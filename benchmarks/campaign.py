@@ -83,7 +83,7 @@ def run(given: argparse.Namespace, target: str) -> None:
                 pair = ask("next", {})["pair"]
                 if not isinstance(pair, dict):
                     empty[0] += 1
-                    time.sleep(0.2)
+                    time.sleep(2)  # as the page does
                     continue
                 time.sleep(rng.expovariate(1 / given.think) if given.think else 0)
                 ask("answer", {"lease": pair["lease"], "choice": rng.choice(["left", "right"]), "seconds": 1.0})

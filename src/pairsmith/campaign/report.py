@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,12 +28,12 @@ LITTLE = 0.005  # doubt that falls by less than this over the last quarter of th
 FEW = 40  # answers before which no advice is given
 
 
-def make(known: Known) -> dict[str, Any]:
-    """Everything that takes computing, as plain JSON."""
+def make(known: Known, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """Everything that takes computing, as plain JSON; `meanwhile` is called now and then, for what cannot wait."""
     model = learn(known)
     if model is None:
         return {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": advise([])}
-    curve = _curve(known)
+    curve = _curve(known, meanwhile)
     return {
         "answers": len(known.answers),
         "ranking": _ranking(model, known),
@@ -49,7 +50,7 @@ def _ranking(model: BradleyTerry, known: Known) -> list[list[Any]]:
     return [[name, *row] for name, row in zip(table.index, numbers, strict=True)]
 
 
-def _curve(known: Known) -> list[dict[str, Any]]:
+def _curve(known: Known, meanwhile: Callable[[], None]) -> list[dict[str, Any]]:
     """After so many answers: AUC on held-out pairs, doubt in the ranking, log det gained, and by random pairs.
 
     The AUC is of a model that has not seen a fifth of the pairs, on these. Doubt is the chance that two items drawn at
@@ -66,6 +67,7 @@ def _curve(known: Known) -> list[dict[str, Any]]:
     designed, random, start = _information(known, two[asked])
     found = []
     for mark in marks:
+        meanwhile()
         own = replace(known, answers=known.answers[:mark])
         model = learn(own)
         assert model is not None

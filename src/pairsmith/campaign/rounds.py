@@ -113,27 +113,37 @@ def plan(store: Store) -> bool:
     return True
 
 
+class Planner:
+    """Keeps rounds ahead of the people: a call plans one if what is left to answer would not last."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.few = store.settings["k"] * store.settings["answers"] // 4
+        self.exhausted = -1  # how many pairs there were when no more could be planned
+        self.called, self.lap = time.monotonic(), 5.0  # seconds from one call to the next, the longest of late
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        self.lap, self.called = max(now - self.called, 0.9 * self.lap), now
+        free, asked = self.store.free()
+        if free <= max(self.few, 2 * self.lap * self.store.rate()) and asked != self.exhausted:
+            self.exhausted = -1 if plan(self.store) else asked
+
+
 def watch(store: Store) -> None:
     """Plan and report for ever. What goes wrong is shown on the dashboard, and tried again."""
     from pairsmith.campaign.report import make
 
-    few = store.settings["k"] * store.settings["answers"] // 4
+    keep_ahead = Planner(store)
     reported: tuple[int, ...] | None = None
-    exhausted, looked, lap = -1, time.monotonic(), 5.0
     while True:
-        lap, looked = max(time.monotonic() - looked, 0.8 * lap), time.monotonic()
         try:
-            free, asked = store.free()
-            # Early enough: what is free must last until after the next look, and for the planning then.
-            if free <= max(few, 2 * lap * store.rate()) and asked != exhausted:
-                exhausted = -1 if plan(store) else asked
+            keep_ahead()
             changed = store.changes()
             if changed != reported:
-                began = time.monotonic()
-                store.save_report("report", make(store.known()))
+                store.save_report("report", make(store.known(), keep_ahead))
                 store.save_report("problem", "")
                 reported = changed
-                time.sleep(min(30.0, time.monotonic() - began))  # half of the time at most
         except ValueError as error:
             store.save_report("problem", f"The next round could not be planned: {error}")
             time.sleep(5)
