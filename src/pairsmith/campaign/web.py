@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from functools import lru_cache, partial
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import nh3
-from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -124,13 +127,14 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
+        lifespan=_few_threads,
     )
     app.add_middleware(Gate, local=local)
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     pages = Jinja2Templates(directory=HERE / "templates")
 
     def who(request: Request, role: str) -> int:
-        """The person who asks, or 401."""
+        """The person who asks, or 401. Handlers call it: as a dependency it would wait for a thread of its own."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         token = bearer if scheme.lower() == "bearer" else request.cookies.get(COOKIES[role], "")
         if token:
@@ -142,9 +146,6 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         if local:
             return store.local
         raise HTTPException(401, "this needs an invite link; ask whoever runs the campaign")
-
-    labeller = Depends(partial(_as_role, who, "labeller"))
-    organiser = Depends(partial(_as_role, who, "organiser"))
 
     def shown(lease: Lease | None) -> Pair | None:
         if lease is None:
@@ -159,45 +160,53 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         return Progress(**store.progress(person))
 
     @app.post("/api/next", tags=["labelling"], responses=ERRORS)
-    def next_pair(want: Want, person: int = labeller) -> Next:
+    def next_pair(want: Want, request: Request) -> Next:
         """A pair to answer. It is yours for some minutes; loaded again, the page gets the same one."""
+        person = who(request, "labeller")
         return Next(pair=shown(store.next(person, want.holding)), progress=progress_of(person))
 
     @app.post("/api/answer", tags=["labelling"], responses=ERRORS)
-    def answer(given: Answer, person: int = labeller) -> Taken:
+    def answer(given: Answer, request: Request) -> Taken:
         """Answer a pair that was shown to you. On disk when this returns; sent twice, it counts once."""
+        person = who(request, "labeller")
         counted = store.answer(person, given.lease, given.choice, given.seconds)
         return Taken(counted=counted, progress=progress_of(person))
 
     @app.post("/api/undo", tags=["labelling"], responses=ERRORS)
-    def undo(last: Undo, person: int = labeller) -> Next:
+    def undo(last: Undo, request: Request) -> Next:
         """Take back your last answer, or skip, and get its pair again."""
+        person = who(request, "labeller")
         return Next(pair=shown(store.undo(person, last.lease)), progress=progress_of(person))
 
     @app.get("/api/progress", tags=["labelling"], responses=ERRORS)
-    def progress(person: int = labeller) -> Progress:
+    def progress(request: Request) -> Progress:
         """How far the campaign is, and you."""
-        return progress_of(person)
+        return progress_of(who(request, "labeller"))
 
-    @app.get("/api/ranking", tags=["organising"], responses=ERRORS, dependencies=[organiser])
+    @app.get("/api/ranking", tags=["organising"], responses=ERRORS)
     def ranking(
-        offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0, limit: Annotated[int, Query(ge=1, le=10_000)] = 100
+        request: Request,
+        offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
     ) -> Ranking:
         """The items, best first, as of the last report."""
+        who(request, "organiser")
         report = store.report("report") or {"answers": 0, "ranking": []}
         return Ranking(answers=report["answers"], items=_ranked(report["ranking"][offset : offset + limit], offset))
 
-    @app.get("/api/dashboard", tags=["organising"], responses=ERRORS, dependencies=[organiser])
-    def figures() -> dict[str, Any]:
+    @app.get("/api/dashboard", tags=["organising"], responses=ERRORS)
+    def figures(request: Request) -> dict[str, Any]:
         """All that the dashboard shows; of the ranking, both ends."""
+        who(request, "organiser")
         report = store.report("report") or {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": None}
         ranks = _ranked(report.pop("ranking"))
         kept = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
         return {**store.tally(), "problem": store.report("problem") or "", "report": report,
                 "items": len(ranks), "ranking": kept}  # fmt: skip
 
-    @app.get("/", include_in_schema=False, dependencies=[labeller])
+    @app.get("/", include_in_schema=False)
     def label_page(request: Request) -> HTMLResponse:
+        who(request, "labeller")
         settings = store.settings
         return pages.TemplateResponse(
             request,
@@ -209,8 +218,9 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
             },
         )
 
-    @app.get("/dashboard", include_in_schema=False, dependencies=[organiser])
+    @app.get("/dashboard", include_in_schema=False)
     def dashboard_page(request: Request) -> HTMLResponse:
+        who(request, "organiser")
         return pages.TemplateResponse(request, "dashboard.html", {"question": store.settings["question"]})
 
     @app.get("/api", include_in_schema=False)
@@ -234,11 +244,12 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         )
         return response
 
-    @app.get("/media/{row}/{part}", include_in_schema=False, dependencies=[labeller])
+    @app.get("/media/{row}/{part}", include_in_schema=False)
     def media(
-        row: Annotated[int, InPath(ge=0, le=2**31 - 1)], part: Annotated[int, InPath(ge=0, le=1000)]
+        request: Request, row: Annotated[int, InPath(ge=0, le=2**31 - 1)], part: Annotated[int, InPath(ge=0, le=1000)]
     ) -> FileResponse:
         """A file that the campaign lists, by the number of its item; no path ever comes from outside."""
+        who(request, "labeller")
         parts = store.parts(row)
         if part >= len(parts) or parts[part][0] not in MEDIA:
             raise HTTPException(404, "there is no such file in this campaign")
@@ -280,9 +291,11 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
     return app
 
 
-def _as_role(who: Any, role: str, request: Request) -> int:
-    person: int = who(request, role)
-    return person
+@asynccontextmanager
+async def _few_threads(_app: FastAPI) -> AsyncIterator[None]:
+    """Handlers run on a few threads: more would only wait for the interpreter and for the one writer."""
+    current_default_thread_limiter().total_tokens = 6
+    yield
 
 
 def _part(row: int, at: int, kind: str, value: str) -> Part:
