@@ -272,7 +272,7 @@ def test_a_worker_that_stands_still(farm, on_result):
     on_result(1, lambda: farm.workers[0].send_signal(signal.SIGSTOP))
     try:
         with (
-            dask.config.set({"pairsmith.timeout": 3}),
+            dask.config.set({"pairsmith.timeout": 6}),
             pytest.raises(TimeoutError, match=r"waiting for tcp://[^,]*; look at its log"),
         ):
             ps.select(X, 60, **OPTIONS, client=farm.client)

@@ -282,12 +282,15 @@ class Cluster:
                 raise ConnectionError(f"the scheduler at {self.scheduler} is gone; start it and this call again")
         try:
             processing = self._within("asking what is being done", self.client.processing)
+            workers = self._within("looking for workers", self.client.scheduler_info, n_workers=-1)["workers"]
         except OSError:
             raise ConnectionError(f"the scheduler at {self.scheduler} does not answer; is it alive?") from None
         if not processing:
             raise self._nobody()
+        # Who has not been heard of is named first: others may only wait for what it has.
+        silent = [address for address, worker in workers.items() if time.time() - worker["last_seen"] > self.limit / 2]
         busy = [worker for worker, keys in processing.items() if set(keys) & set(pending)]
-        raise self._stuck(label, busy)
+        raise self._stuck(label, silent or busy)
 
     def _stuck(self, label: str, workers: Iterable[str]) -> TimeoutError:
         those = ", ".join(workers) or "the scheduler"

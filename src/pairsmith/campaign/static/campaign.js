@@ -39,7 +39,13 @@ function label() {
     find("status").classList.toggle("bad", bad);
   };
 
-  function count(progress) {
+  // Requests run beside each other: what one says that was sent before the last one told is not news any more.
+  let asked = 0;
+  let told = 0;
+
+  function count(progress, ticket) {
+    if (ticket < told) return;
+    told = ticket;
     undoable = progress.undo;
     find("undo").disabled = undoable === null;
     find("bar").max = Math.max(1, progress.answers + progress.wanted);
@@ -95,8 +101,9 @@ function label() {
       while (current === null || upcoming === null) {
         await sending;
         const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease).concat([...unsent]);
+        const ticket = ++asked;
         const found = await ask("/api/next", { holding });
-        count(found.progress);
+        count(found.progress, ticket);
         if (found.pair === null) {
           if (current !== null) return;
           show(null);
@@ -129,8 +136,9 @@ function label() {
 
   async function deliver(given) {
     for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
+      const ticket = ++asked;
       try {
-        count((await ask("/api/answer", given)).progress);
+        count((await ask("/api/answer", given)).progress, ticket);
         break;
       } catch (error) {
         if (error.refused) {
@@ -148,9 +156,10 @@ function label() {
   function undo() {
     sending = sending.then(async () => {
       if (undoable === null) return;
+      const ticket = ++asked;
       try {
         const found = await ask("/api/undo", { lease: undoable });
-        count(found.progress);
+        count(found.progress, ticket);
         if (current !== null) upcoming = current;
         show(ready(found.pair));
         tell("Taken back. Answer this pair again.");
