@@ -64,8 +64,6 @@ if __name__ == "__main__":
         )
         summarised(raw).to_csv(means, index=False, float_format="%.5f")
     auc = pd.read_csv(means)
-    times = common.timings(
-        chosen, [(name, s, method) for name in names for s in range(1 if chosen.quick else 3) for method in TIMED]
-    )
+    times = common.timings(chosen, [(name, 0, method) for name in names for method in TIMED])
     for name in names:
         draw(name, auc[auc.data == name], times[times.data == name])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -62,7 +63,7 @@ COLOURS = {
 }
 LINES = {**dict.fromkeys(("NL", "FLP", "SLP"), "--"), **dict.fromkeys(("FLM", "SLM"), ":")}
 
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 130)
 
 
 def options(doc: str) -> argparse.Namespace:

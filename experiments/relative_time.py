@@ -16,7 +16,7 @@ table = common.timings(chosen, units)
 table = table[table.K == 200].pivot_table(index=["data", "seed"], columns="method", values="seconds")
 relative = table.div(table["NG"], axis=0).groupby("data").mean().loc[names]
 methods = [method for method in common.SHORT if method != "NG"]
-figure, axis = plt.subplots(figsize=(1.5 + 1.25 * len(names), 4.6), layout="constrained")
+figure, axis = plt.subplots(figsize=(max(8.5, 1.5 + 1.25 * len(names)), 4.6), layout="constrained")
 for at, method in enumerate(methods):
     place = np.arange(len(names)) + (at - 3.5) / 10
     hatch = {"--": "////", ":": "...."}.get(common.LINES.get(method, "-"), "")
