@@ -115,10 +115,11 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
         "certified": (X, 20, OPTIONS | {"certify": 1}),
     }
     alone = {name: ps.select(data, k, **options) for name, (data, k, options) in problems.items()}
-    for workers, (least, rows) in ((1, (3e6, 300)), (2, (1e6, 77)), (4, (1e9, 4096))):
+    for workers, (least, rows, held) in ((1, (3e6, 300, 1 << 25)), (2, (1e6, 77, 9000)), (4, (1e9, 4096, 30_000))):
         farm.start(workers - len(farm.workers))
         monkeypatch.setattr(distributed, "_LEAST", least)
         monkeypatch.setattr(distributed, "_ROWS", rows)
+        monkeypatch.setattr(distributed, "_HELD", held)
         for name, (data, k, options) in problems.items():
             selection = ps.select(data, k, **options, client=farm.client)
             np.testing.assert_array_equal(selection.pairs, alone[name].pairs, err_msg=f"{name}, {workers} workers")
@@ -295,6 +296,7 @@ def test_a_worker_runs_out_of_memory(farm):
     farm.start(2)
     farm.start(1, "--memory-limit", "200MB")
     assert_same(ps.select(wide, 20, **options, client=farm.client), ps.select(wide, 20, **options))
+    assert "remove-worker" in [event.get("action") for _, event in farm.cluster.scheduler.get_events("all")]
 
 
 SCRIPT = """

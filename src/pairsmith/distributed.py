@@ -40,7 +40,7 @@ TIMEOUT = 300.0  # seconds without news before giving up; dask.config.set({"pair
 _PER_THREAD = 24  # tasks of a scan, if they are neither too small nor too large
 _LEAST, _MOST = 1e9, 2e11  # multiplications in a task: some 50 ms to 5 s
 _NUMBERS = 1 << 22  # in a block of features
-_HELD = 1 << 23  # numbers in a block of features that is sent to workers
+_HELD = 1 << 25  # numbers in a block of features that is sent to workers
 _ROWS = 4096  # of a tile in float64
 _AGAIN = 4  # times that a task is submitted once more because its data or workers were lost
 

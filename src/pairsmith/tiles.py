@@ -175,6 +175,8 @@ class Held:
     def rows(self, items: Any) -> npt.NDArray[Any]:
         """Features of these items, in a buffer of this thread."""
         found = _buffer("rows", (len(items), self.blocks[0].shape[1]), self.blocks[0].dtype)
+        if len(self.blocks) == 1:
+            return np.take(self.blocks[0], items, axis=0, out=found, mode="clip")  # without a copy, which "raise" makes
         at = np.searchsorted(self.first, items, side="right") - 1
         for number in np.unique(at).tolist():
             own = np.flatnonzero(at == number)
