@@ -98,6 +98,8 @@ def test_a_secure_connection_gets_a_secure_cookie(store):
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://127.0.0.1:9999"},
+        {"Origin": "http://["},
+        {"Origin": "127.0.0.1:8000"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],

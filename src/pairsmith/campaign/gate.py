@@ -83,7 +83,7 @@ def _refusal(headers: Headers, method: str, local: bool) -> tuple[int, str] | No
     if method in ("GET", "HEAD"):
         return None
     origin = headers.get("origin")
-    foreign = origin is not None and urlsplit(origin).netloc != host
+    foreign = origin is not None and origin.partition("://")[2] != host
     if foreign or headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return 403, "requests from other sites are refused"
     return None
