@@ -202,6 +202,7 @@ def test_features_are_the_columns_that_are_not_shown(folder):
         (["--instructions", "nothing.md"], "nothing.md"),
         (["--labels", "nothing.csv"], "nothing.csv"),
         (["--group-by", "nothing"], "nothing"),
+        (["--group-by", "f_1"], "column 'f_1' is of --group-by and matches --features too"),
     ],
 )
 def test_wrong_options_are_one_line_and_leave_nothing(run, folder, more, message):
@@ -220,6 +221,37 @@ def test_places_that_cannot_be(run, folder):
     assert "there is no folder" in run("campaign", "create", "no/c.db", *CREATE[3:])[2]
     assert "something.db" in run("campaign", "create", "c.csv", *CREATE[3:])[2]
     assert "no such campaign" in run("label", "nothing.db")[2]
+    for words in (["fit", "-o", "m.json"], ["rank"], ["select", "-k", "3"]):
+        assert "no such campaign" in run(words[0], "nothing.db", *words[1:])[2]
+    for words in (["label"], ["rank"], ["campaign", "people"]):
+        _, out, err = run(*words, "mysql://anna:secret@host/x")
+        assert (out, err.count("\n")) == ("", 1)
+        assert err.startswith("Error: mysql:// is no place for a campaign")
+    assert "mysql:// is no place" in run("campaign", "create", "mysql://anna:secret@host/x", *CREATE[3:])[2]
+    assert run("demo-campaign", "no/d.db")[1:] == ("", "Error: no/d.db: there is no folder no\n")
+
+
+def test_the_item_with_the_word_is_blamed_not_the_first_one(run):
+    items = pd.read_csv("items.csv")
+    items["f_1"] = [*items["f_1"][:5], "oops", *items["f_1"][6:]]
+    items.to_csv("items.csv", index=False)
+    assert "item 'item 5' has the value 'oops' in column 'f_1'" in run(*CREATE)[2]
+
+
+@pytest.mark.parametrize("name", ["", " ", "two\nlines", "\0", "\udcff", 201 * "x"])
+def test_a_name_is_one_line(run, name):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", name)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is no name" in err
+
+
+@pytest.mark.parametrize("url", ["label.example.org", "https://", "ftp://label.example.org"])
+def test_an_invite_needs_the_address_of_a_server(run, url):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", "anna", "--url", url)
+    assert (code, out) == (2, "")
+    assert "is not of the form https://label.example.org" in err
 
 
 def test_a_missing_extra_is_named(run, monkeypatch):
@@ -263,6 +295,7 @@ def test_fit_rank_and_select_read_a_campaign(run, target):
         assert (row.first, row.second) not in set(asked)
         assert int(row.first.split()[1]) % 2 == int(row.second.split()[1]) % 2  # of one prompt
     assert "leave out" in run("select", target, "-k", "3", "--group-by", "prompt")[2]
+    assert "k must be at least 1, got 0" in run("select", target, "-k", "0")[2]
     code, more, err = run("select", target, "-k", "30")
     assert (code, len(more.splitlines())) == (0, 7)  # two prompts of four items have 12 pairs; 6 were asked
     assert err == "Warning: only 6 of the 30 pairs asked for are left to ask\n"
@@ -358,21 +391,36 @@ def test_answers_from_elsewhere(run, target):
         ("winner,loser\nitem 5,item 99\n", "'item 99', which is not in"),
         ("first,second,outcome,time\nitem 1,item 2,1,yesterday\n", "row 1 has the time 'yesterday'"),
         ("first,second,outcome,left\nitem 1,item 2,1,item 3\n", "neither of the two"),
+        ("first,second,outcome,count\nitem 1,item 2,1,1e12\n", "column 'count' adds up to 1e+12 answers"),
+        ("first,second,outcome,count\nitem 1,item 2,1,inf\n", "column 'count' adds up to inf answers"),
+        ("first,second,outcome,time\nitem 1,item 2,1,0001-01-01T00:00+23:00\n", "between 1970 and 2255"),
+        ("first,second,outcome,time\nitem 1,item 2,1,9999-12-31T23:59-23:00\n", "between 1970 and 2255"),
     ):
         Path("bad.csv").write_text(content)
         code, _, err = run("campaign", "import", target, "bad.csv")
         assert code == 2
         assert message in err
         assert err.count("\n") == 1
+    task = '[{"data": {"left_id": "item 1", "right_id": "item 2"}, "annotations": %s}]'
+    answer = '[{"result": [{"value": {"selected": "left"}}], "created_at": []}]'
     for content, message in (
         ("{", "no JSON"),
+        (100_000 * "[", "no JSON"),
+        (task % 5, "task 1: annotations is no list"),
+        (task % '[{"result": 5}]', "task 1: result is no list"),
+        (task % answer, "task 1 has the time []"),
+        (task.replace("item 2", "item 9") % "[]", "task 1 names the item 'item 9', which is not in"),
         ("{}", "list of Label Studio tasks"),
         ('[{"data": {}}]', "left_id"),
         ('[{"data": {"left_id": "item 1", "right_id": "item 1"}, "annotations": [{"result": [{"value": {"selected":'
          ' "left"}}]}]}]', "with itself"),
     ):  # fmt: skip
         Path("bad.json").write_text(content)
-        assert message in run("campaign", "import", target, "bad.json")[2]
+        code, _, err = run("campaign", "import", target, "bad.json")
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
+    Path("long.json").write_text(task % answer.replace('"created_at": []', '"lead_time": 1' + 400 * "0"))
+    assert "1 answers, 1 of them new" in run("campaign", "import", target, "long.json")[1]
     assert "unknown" in run("campaign", "export", target, "--format", "xml")[2]
 
 

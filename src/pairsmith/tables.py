@@ -78,6 +78,9 @@ def read_items(
             if not any(fnmatchcase(name, pattern) for name in columns):
                 raise ValueError(f"{path}: no column matches --features {pattern!r}; it has {', '.join(columns)}")
         chosen = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in features)]
+        for name, option in ((key, "--id"), (group_by, "--group-by")):
+            if name in chosen:
+                raise ValueError(f"{path}: column {name!r} is of {option} and matches --features too; name others")
     else:
         chosen = [name for name in columns if name not in (key, group_by)]
     if not chosen:
@@ -295,6 +298,8 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
         numbers = np.array([value if isinstance(value, int | float) else np.nan for value in column], dtype=np.float64)
     if np.all(np.isfinite(numbers)):
         return
+    if column.dtype.kind not in "biuf":  # one word makes a whole column text: the word is to blame, not the numbers
+        numbers = np.where(np.isfinite(numbers), numbers, pd.to_numeric(column.astype(str), errors="coerce"))
     at = int(np.argmax(~np.isfinite(numbers)))
     value = column.iloc[at]
     empty = np.ndim(value) == 0 and pd.isna(value)

@@ -13,6 +13,8 @@ commands   the command line
 
 from __future__ import annotations
 
+ENDINGS = (".db", ".sqlite", ".sqlite3")  # of an SQLite file
+
 
 def is_url(target: str) -> bool:
     """Whether this names a PostgreSQL database rather than a file."""
@@ -20,8 +22,8 @@ def is_url(target: str) -> bool:
 
 
 def is_campaign(target: str) -> bool:
-    """Whether this is a database rather than a table: a PostgreSQL URL, or an SQLite file."""
-    if is_url(target):
+    """Whether this means a database rather than a table: a URL, an SQLite file, or what would be the name of one."""
+    if "://" in target or target.endswith(ENDINGS):
         return True
     try:
         with open(target, "rb") as file:

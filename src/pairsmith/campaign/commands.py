@@ -208,13 +208,14 @@ def invite(
 
     [bold]pairsmith campaign invite retina.db anna ben --url https://label.example.org[/bold]
     """
-    if not url.startswith(("http://", "https://")):
-        raise ValueError(f"--url {url!r} does not begin with http:// or https://")
+    scheme, _, server = url.partition("://")
+    if scheme not in ("http", "https") or not server.strip("/"):
+        raise ValueError(f"--url {url!r} is not of the form https://label.example.org")
     role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
     with _store(target) as store:
         for name in names:
-            if not name.strip() or len(name) > 200:
-                raise ValueError(f"{name!r} is no name; use 1 to 200 characters")
+            if not name.strip() or not name.isprintable() or len(name) > 200:
+                raise ValueError(f"{name[:200]!r} is no name; use 1 to 200 characters on one line")
             print(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
 
 
@@ -295,8 +296,9 @@ def demo_campaign(
     """
     needs_app()
     if not target.exists():
-        from pairsmith.campaign.create import demo
+        from pairsmith.campaign.create import check_place, demo
 
+        check_place(str(target))
         print("Drawing digits and planning the first pairs ...", flush=True)
         count = demo(str(target))
         print(f"Made {target}: {count} pairs planned.", flush=True)

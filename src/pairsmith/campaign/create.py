@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign import database, is_url
+from pairsmith.campaign import ENDINGS, database, is_url
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
@@ -97,6 +97,7 @@ def create(
 
 def check_place(target: str) -> None:
     """Refuse a place that cannot be, before any work."""
+    database.check_kind(target)
     if is_url(target):
         return
     path = Path(target)
@@ -104,7 +105,7 @@ def check_place(target: str) -> None:
         raise CampaignError(f"{path} exists already; choose another name, or delete it first")
     if not path.parent.is_dir():
         raise CampaignError(f"{path}: there is no folder {path.parent}")
-    if path.suffix not in (".db", ".sqlite", ".sqlite3"):
+    if path.suffix not in ENDINGS:
         raise CampaignError(f"{path}: call the campaign something.db, or give a postgresql:// URL")
 
 

@@ -109,6 +109,15 @@ def shown(target: str) -> str:
     return _url(target).render_as_string() if is_url(target) else target
 
 
+def check_kind(target: str) -> None:
+    """Refuse the URL of what is not PostgreSQL; it may hold a password, so it is not repeated."""
+    if "://" in target and not is_url(target):
+        raise CampaignError(
+            f"{target.partition('://')[0]}:// is no place for a campaign; name a file, such as retina.db, or a"
+            " postgresql:// URL"
+        )
+
+
 def _url(target: str) -> sa.URL:
     try:
         return sa.make_url(target)
@@ -181,6 +190,7 @@ def create(target: str, fill: Callable[[sa.Connection], None]) -> None:
 
 def open_existing(target: str) -> sa.Engine:
     """The campaign at this place, brought to this version; what is not ours, damaged or newer is left untouched."""
+    check_kind(target)
     if not is_url(target):
         _check_file(Path(target))
     engine = connect(target)

@@ -27,6 +27,7 @@ ENDINGS = {
     "label-studio": ".json",
     "dpo": ".jsonl",
 }
+MOST = 10_000_000  # answers in a file
 COLUMNS = ["first", "second", "outcome", "left", "labeller", "seconds", "time"]
 
 
@@ -89,7 +90,7 @@ def _time(at: int) -> str:
 
 def _at(text: Any, where: str) -> float:
     """Microseconds of a time as ISO 8601, NaN where there is none. A time without a zone is UTC."""
-    if text is None or pd.isna(text) or str(text).strip() == "":
+    if (np.ndim(text) == 0 and pd.isna(text)) or str(text).strip() == "":
         return np.nan
     try:
         time = datetime.fromisoformat(str(text).strip())
@@ -97,7 +98,9 @@ def _at(text: Any, where: str) -> float:
         raise ValueError(f"{where} has the time {text!r}; write it as 2026-01-31T12:00:00Z") from None
     whole = time if time.tzinfo else time.replace(tzinfo=UTC)
     seconds = (whole.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
-    return float(int(seconds) * SECOND + whole.microsecond)  # exact in a float until the year 2255
+    if not 0 <= seconds < 9e9:  # microseconds are exact in a float until the year 2255
+        raise ValueError(f"{where} has the time {text!r}; it must be between 1970 and 2255")
+    return float(int(seconds) * SECOND + whole.microsecond)
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -155,7 +158,7 @@ def _read_tasks(path: Path, items: Items) -> pd.DataFrame:
         tasks = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError(f"{path} is no JSON; export it from Label Studio as JSON") from None
     found: list[dict[str, Any]] = []
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
@@ -164,35 +167,49 @@ def _read_tasks(path: Path, items: Items) -> pd.DataFrame:
         data = task.get("data")
         if not isinstance(data, dict) or not {"left_id", "right_id"} <= data.keys():
             raise ValueError(f"{path}: task {number} has no left_id and right_id in its data, which name the two items")
-        for annotation in task.get("annotations") or ():
-            choice = _choice(annotation)
+        left, right = str(data["left_id"]), str(data["right_id"])
+        for name in (left, right):
+            if name not in items.features.index:
+                raise ValueError(f"{path}: task {number} names the item {name!r}, which is not in {items.path}")
+        if left == right:
+            raise ValueError(f"{path}: task {number} compares the item {left!r} with itself")
+        for annotation in _list(task.get("annotations"), f"{path}: task {number}: annotations"):
+            choice = _choice(annotation, f"{path}: task {number}: result")
             if choice is None:
                 continue  # cancelled, or about something else
             found.append(
                 {
-                    "first": str(data["left_id"]),
-                    "second": str(data["right_id"]),
+                    "first": left,
+                    "second": right,
                     "outcome": {"left": 1, "right": -1, "tie": 0}[choice],
                     "labeller": _completed_by(annotation.get("completed_by")),
-                    "seconds": annotation.get("lead_time"),
+                    "seconds": _seconds(annotation.get("lead_time")),
                     "at": _at(annotation.get("created_at"), f"{path}: task {number}"),
                 }
             )
     frame = pd.DataFrame(found, columns=["first", "second", "outcome", "labeller", "seconds", "at"])
     for name in ("first", "second"):
         frame[name] = items.rows(frame[name], path)
-    if (frame["first"] == frame["second"]).any():
-        raise ValueError(f"{path}: a task compares an item with itself")
     frame["left"] = frame["first"]
     frame["outcome"] = frame["outcome"].astype(np.int64)
-    frame["seconds"] = pd.to_numeric(frame["seconds"], errors="coerce")
     return frame
 
 
-def _choice(annotation: Any) -> str | None:
+def _list(found: Any, where: str) -> list[Any]:
+    if found is not None and not isinstance(found, list):
+        raise ValueError(f"{where} is no list; export it from Label Studio as JSON")
+    return found or []
+
+
+def _seconds(found: Any) -> float:
+    """How long an answer took, NaN where nothing sensible is said."""
+    return float(found) if isinstance(found, int | float) and 0 <= found <= 1e9 else np.nan
+
+
+def _choice(annotation: Any, where: str) -> str | None:
     if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
         return None
-    for result in annotation.get("result") or ():
+    for result in _list(annotation.get("result"), where):
         value = result.get("value") if isinstance(result, dict) else None
         if not isinstance(value, dict):
             continue
@@ -219,6 +236,10 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
             break
     if np.any(counts != np.round(counts)):
         raise ValueError(f"{path}: column 'count' has fractions; an answer is given by one person")
+    if counts.sum() > MOST:
+        raise ValueError(
+            f"{path}: column 'count' adds up to {counts.sum():.3g} answers; at most {MOST:,} can be imported"
+        )
 
     def column(name: str, otherwise: Any) -> Any:
         return table[name].to_numpy() if name in table.columns else np.full(len(table), otherwise, dtype=object)

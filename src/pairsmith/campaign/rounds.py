@@ -81,8 +81,10 @@ def design(
     from pairsmith.candidates import WithinGroups
     from pairsmith.selection import WITH_MODEL, select
 
-    k = min(k, possible(known, max_per_item))
     if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    k = min(k, possible(known, max_per_item))
+    if k == 0:
         return None
     if objective in WITH_MODEL and model is None:
         model = learn(known)
