@@ -6,8 +6,9 @@
 
 A server and the process that designs run as `pairsmith label` runs them; each labeller is a thread of another process
 and asks for the next pair and answers it. The campaign is made so that a round takes seconds to design, and rounds are
-short, so that one is being designed, or the report computed, nearly all the time. Afterwards every acknowledged
-answer is looked for, and no pair may have more answers than it should.
+short, so that one is being designed, or the report computed, nearly all the time. In the first seconds, before anybody
+can know how fast people are, pairs run out; later they should not. Afterwards every acknowledged answer is looked for,
+and no pair may have more answers than it should.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ def run(given: argparse.Namespace, target: str) -> None:
     rate = len(acknowledged) / given.seconds
     console.print(
         f"{len(acknowledged)} answers acknowledged ({rate:.0f} a second), {len(known.answers)} in the database, at most"
-        f" {max(rows.values())} a pair. {len(known.planned) // given.k} rounds; no pair was free {empty[0]} times."
+        f" {max(rows.values())} a pair. {len(known.planned)} pairs in {store.tally()['rounds']} rounds; no pair was"
+        f" free {empty[0]} times."
     )
     console.print(f"CPU: {designing:.1f} s of designing, {serving:.1f} s of serving in {given.seconds:g} s.")
     assert len(known.answers) == len(acknowledged)

@@ -270,7 +270,96 @@ def test_groups_caps_and_labels_hold_in_every_round(target):
     assert all(groups[i] == groups[j] for i, j in known.planned)
     for batch in (known.planned[:4], known.planned[4:]):
         assert max(Counter(batch.ravel().tolist()).values()) == 1
+    rounds.plan(store, 50)  # because people are fast: the cap holds all the same
+    batch = store.known().planned[8:]
+    assert 4 < len(batch) <= 6
+    assert all(groups[i] == groups[j] for i, j in batch)
+    assert max(Counter(batch.ravel().tolist()).values()) == 1
     store.close()
+
+
+class Crowd:
+    """People who answer so many pairs a second while designs take so many seconds, on a clock of their own."""
+
+    def __init__(self, store, clock, monkeypatch, rate, design):
+        self.store, self.clock, self.rate = store, clock, rate
+        self.asked, self.left, self.idle = [], [], 0
+        real = rounds.plan
+
+        def plan(store, size):
+            self.asked.append(size)
+            self.left.append(store.free()[0])
+            self.work(design)  # they go on meanwhile
+            return real(store, size)
+
+        monkeypatch.setattr(rounds, "plan", plan)
+        self.keep_ahead = rounds.Planner(store, clock)
+
+    def work(self, seconds):
+        for _ in range(round(seconds * self.rate)):
+            self.clock.now += 1 / self.rate
+            lease = self.store.next(self.store.local)
+            if lease is None:
+                self.idle += 1
+            else:
+                self.store.answer(self.store.local, lease.token, "left")
+
+
+def test_rounds_begin_early_and_grow_where_people_are_fast(target, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(target, n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
+    while len(crowd.asked) < 2:
+        crowd.work(0.4)
+        crowd.keep_ahead()
+    assert crowd.asked[0] == 10
+    assert crowd.idle > 0  # nobody could know how fast they are and how long a design takes
+    crowd.idle = 0
+    while len(crowd.asked) < 5:
+        crowd.work(0.4)
+        crowd.keep_ahead()
+    assert crowd.idle == 0
+    assert all(5 * 8 < size <= 160 for size in crowd.asked[2:])
+    assert all(left >= 5 * 8 for left in crowd.left[2:])
+
+
+def test_rounds_keep_their_size_where_people_are_slow(target, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(target, n=12, k=10, clock=clock), clock, monkeypatch, rate=0.1, design=5)
+    while len(crowd.asked) < 3:
+        crowd.work(10)
+        crowd.keep_ahead()
+    assert crowd.asked == [10, 10, 10]
+    assert crowd.left == [2, 2, 2]  # of k pairs a quarter
+    assert crowd.idle == 0
+
+
+def test_a_round_never_outgrows_its_bounds(target, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(target, n=12, k=2, clock=clock), clock, monkeypatch, rate=50, design=4)
+    for _ in range(20):
+        crowd.work(0.2)
+        crowd.keep_ahead()
+    assert max(crowd.asked) == 2 * rounds.LARGEST
+    assert len(crowd.store.known().planned) == 66  # all there are, each once
+    assert len(set(map(tuple, crowd.store.known().planned))) == 66
+
+
+def test_the_rate_is_that_of_people_at_work(target, make):
+    clock = Clock()
+    store = make(target, n=20, k=80, clock=clock)
+    assert store.rate() == 0
+    store.take(pd.DataFrame({"first": 0, "second": range(1, 9), "outcome": 1, "left": 0, "labeller": "x",
+                             "seconds": np.nan, "at": np.nan}))  # fmt: skip
+    assert store.rate() == 0
+    rng = np.random.default_rng(0)
+    for turn in range(60):
+        store.answer(store.local, store.next(store.local).token, "left")
+        clock.now += rng.exponential(1 / 5)
+        if turn % 10 == 0:
+            clock.now += 5  # there was no pair for a while
+    assert store.rate() == pytest.approx(5, rel=0.3)
+    clock.now += 60
+    assert store.rate() == 0
 
 
 def test_two_planners_do_not_plan_the_same(target, make):

@@ -53,7 +53,9 @@ def create(
         Path, typer.Option(help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")
     ],
     question: Annotated[str, typer.Option(help="What people are asked of each pair.")],
-    k: Annotated[int, typer.Option("-k", "--pairs", help="How many pairs a round has.", metavar="K")] = 100,
+    k: Annotated[
+        int, typer.Option("-k", "--pairs", help="How many pairs a round has; more where people outrun it.", metavar="K")
+    ] = 100,
     show: Annotated[
         list[str] | None,
         typer.Option(

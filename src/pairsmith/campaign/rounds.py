@@ -8,6 +8,7 @@ with the process that started it.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from pairsmith.selection import Selection
 
 PAUSE = 0.3  # seconds between two looks at the campaign
+GUESS = 5.0  # seconds that the first design may take
+LARGEST = 16  # times the size of a round that one may have where people are fast
 
 
 def learn(known: Known) -> BradleyTerry | None:
@@ -105,10 +109,10 @@ def design(
         )
 
 
-def plan(store: Store) -> bool:
-    """Append a round; False where there are no more pairs to ask."""
+def plan(store: Store, size: int | None = None) -> bool:
+    """Append a round, of the campaign's k pairs unless `size` is given; False where there are no more to ask."""
     settings, known = store.settings, store.known()
-    chosen = design(known, settings["k"], settings["objective"], settings["max_per_item"], n_jobs=1)
+    chosen = design(known, size or settings["k"], settings["objective"], settings["max_per_item"], n_jobs=1)
     if chosen is None or len(chosen) == 0:
         return False
     store.add_round(chosen.pairs, known.last_pair)  # unless another process was faster
@@ -116,20 +120,36 @@ def plan(store: Store) -> bool:
 
 
 class Planner:
-    """Keeps rounds ahead of the people: a call plans one if what is left to answer would not last."""
+    """Keeps rounds ahead of the people: a call plans one if what is left to answer would not last.
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.few = store.settings["k"] * store.settings["answers"] // 4
+    The lead is what people answer, at their rate of late, in twice the time from one round to the next: that of a
+    design and of what is done between two calls. A design begins when no more than the lead is left (or a quarter of a
+    round), and has enough pairs to restore it. So where people are slow, a round has k pairs and the model is fitted
+    again for each; where they are fast, rounds grow, up to LARGEST times k: four times the pairs take far less than
+    four times as long to design, as most of it goes into the model and the first scan.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self.store, self.clock = store, clock
+        self.k, self.answers = store.settings["k"], store.settings["answers"]
         self.exhausted = -1  # how many pairs there were when no more could be planned
-        self.called, self.lap = time.monotonic(), 5.0  # seconds from one call to the next, the longest of late
+        self.took: float | None = None  # seconds of the last design
+        self.left, self.away = clock(), 0.0  # when the last call ended; seconds between two, the longest of late
 
     def __call__(self) -> None:
-        now = time.monotonic()
-        self.lap, self.called = max(now - self.called, 0.9 * self.lap), now
+        began = self.clock()
+        self.away = max(began - self.left, 0.9 * self.away)
+        lead = 2 * (GUESS if self.took is None else self.took + self.away) * self.store.rate()
         free, asked = self.store.free()
-        if free <= max(self.few, 2 * self.lap * self.store.rate()) and asked != self.exhausted:
-            self.exhausted = -1 if plan(self.store) else asked
+        if free <= max(self.k * self.answers // 4, lead) and asked != self.exhausted:
+            size = self.k
+            if self.took is not None:  # a guess is reason enough to begin, not to grow
+                size = min(max(size, math.ceil(lead / self.answers)), LARGEST * self.k)
+            if plan(self.store, size):
+                self.exhausted, self.took = -1, self.clock() - began
+            else:
+                self.exhausted = asked
+        self.left = self.clock()
 
 
 def watch(store: Store) -> None:
