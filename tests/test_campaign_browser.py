@@ -4,7 +4,9 @@ import re
 import shutil
 import subprocess
 import sys
+import wave
 
+import numpy as np
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -241,6 +243,89 @@ def test_two_tabs_and_double_clicks_count_once(at_work, campaign):
     two.choose(lambda: two.page.keyboard.press("ArrowRight"))  # stale
     two.counted(1)
     assert len(Store(str(campaign)).known().answers) == 1
+
+
+def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
+    with wave.open(str(tmp_path / "hum.wav"), "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(8000)
+        sound.writeframes((3000 * np.sin(np.arange(4 * 8000) / 5)).astype("<i2").tobytes())
+    store = make(str(tmp_path / "t.db"), parts=[[("audio", str(tmp_path / "hum.wav")), ("text", "hum")]] * 12)
+    url, _ = serve(str(tmp_path / "t.db"))
+    page = browser.new_page()
+    page.goto(url)
+    left, right = (page.locator(f"#{side} audio") for side in ("left", "right"))
+    state = "sound => ({ at: sound.currentTime, paused: sound.paused, failed: sound.error !== null })"
+
+    def playing(sound):
+        page.wait_for_function("sound => !sound.paused && sound.currentTime > 0.2", arg=sound.element_handle())
+        assert not sound.evaluate(state)["failed"]
+
+    def press_play(sound):
+        box = sound.bounding_box()
+        page.mouse.click(box["x"] + 26, box["y"] + box["height"] / 2)
+
+    press_play(left)
+    playing(left)
+    press_play(right)
+    playing(right)
+    assert left.evaluate(state)["paused"]  # one at a time
+    assert store.progress(store.local)["yours"] == 0  # to play is not to choose
+    accessible(page)
+
+    # Who came by Tab plays and seeks with the keys that the control has.
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if left.evaluate("sound => document.activeElement === sound"):
+            break
+    expect(left).to_be_focused()
+    shown = page.get_attribute("#pair", "data-lease")
+    before = left.evaluate(state)["at"]
+    page.keyboard.press("ArrowRight")
+    assert page.get_attribute("#pair", "data-lease") == shown
+    assert left.evaluate(state)["at"] != before
+    page.keyboard.press("s")
+    expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
+
+    # Who played it with the mouse answers with the arrows.
+    shown = page.get_attribute("#pair", "data-lease")
+    press_play(left)
+    playing(left)
+    heard = left.element_handle()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
+    expect(page.locator("#count")).to_have_text(re.compile("· 1 by you$"))
+    assert heard.evaluate(state)["paused"]  # what was answered is heard no more
+    page.close()
+
+
+def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, serve):
+    store = make(str(tmp_path / "t.db"), parts=[[("text", 500 * "long ")]] * 6 + [[("text", "short")]] * 6)
+    url, _ = serve(str(tmp_path / "t.db"))
+    page = browser.new_page()
+    page.set_viewport_size({"width": 800, "height": 500})
+    page.goto(url)
+    long = page.locator(".parts", has_text="long")
+    for _ in range(10):  # until there is one
+        expect(page.locator("#pair")).to_have_attribute("data-lease", re.compile("."))
+        accessible(page)
+        if long.count():
+            break
+        page.keyboard.press("ArrowLeft")
+    given = store.progress(store.local)["yours"]
+    shown = page.get_attribute("#pair", "data-lease")
+    page.keyboard.press("Tab")
+    while not long.first.evaluate("text => document.activeElement === text"):
+        page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => document.activeElement.scrollTop > 0")
+    assert page.get_attribute("#pair", "data-lease") == shown
+    assert page.locator(".parts", has_text="short").and_(page.locator("[tabindex='0']")).count() == 0
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
+    expect(page.locator("#count")).to_have_text(re.compile(f"· {given + 1} by you$"))
+    page.close()
 
 
 def test_script_in_item_text_does_not_run(browser, tmp_path, make, serve):

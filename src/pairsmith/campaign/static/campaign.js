@@ -66,6 +66,9 @@ function label() {
         element.controls = true;
         element.preload = "auto";
         element.setAttribute("aria-label", `${side} sound`);
+        element.addEventListener("play", () => {
+          for (const other of document.querySelectorAll("audio")) if (other !== element) other.pause();
+        });
       } else {
         element.className = part.kind === "markdown" ? "text" : "text plain";
         if (part.kind === "markdown") element.innerHTML = part.html; // sanitised by the server
@@ -90,8 +93,16 @@ function label() {
       find(side).querySelector(".parts").scrollTop = 0;
       find(side).hidden = pair === null;
     });
+    scrollable();
     for (const button of buttons) button.disabled = pair === null;
     if (pair) number += 1;
+  }
+
+  // What is too long for its place can be reached by Tab, and scrolled by keys.
+  function scrollable() {
+    for (const parts of document.querySelectorAll(".parts")) {
+      parts.tabIndex = parts.scrollHeight > parts.clientHeight ? 0 : -1;
+    }
   }
 
   async function look() {
@@ -128,7 +139,7 @@ function label() {
     const given = { lease: current.lease, choice, seconds: (performance.now() - began) / 1000 };
     unsent.add(given.lease);
     sending = sending.then(() => deliver(given));
-    tell(`${said[choice]}. Pair ${number + 1}.`);
+    tell(upcoming ? `${said[choice]}. Pair ${number + 1}.` : `${said[choice]}.`);
     show(upcoming);
     upcoming = null;
     sending.then(look);
@@ -180,9 +191,19 @@ function label() {
     Backspace: undo,
     "?": help,
   };
+  // Who came to a sound or a long text by Tab plays, seeks and scrolls it with the keys; who used the mouse answers with
+  // the keys next, of which the browser tells nothing while the controls of a sound have the focus.
+  let tabbed = false;
+  document.addEventListener("focusin", (event) => {
+    if (event.target.matches("audio, .parts") && !tabbed) event.target.blur();
+    tabbed = false;
+  });
   document.addEventListener("keydown", (event) => {
+    tabbed = event.key === "Tab";
     const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    const busy = find("instructions").open || event.target.closest("audio, a");
+    const seeking = event.key.startsWith("Arrow") && event.target.closest("audio");
+    const scrolling = event.key === "ArrowDown" && event.target.matches(".parts");
+    const busy = find("instructions").open || seeking || scrolling;
     if (!act || busy || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "ArrowDown" && !ties) return; // it scrolls
     event.preventDefault();
@@ -200,6 +221,8 @@ function label() {
       if (!event.target.closest("audio, a") && !selecting) answer(side);
     });
   }
+  window.addEventListener("resize", scrollable);
+  find("pair").addEventListener("load", scrollable, true); // of pictures
   find("undo").addEventListener("click", undo);
   find("help").addEventListener("click", help);
   window.addEventListener("beforeunload", (event) => {
@@ -235,7 +258,7 @@ function chart(id, points, series, format) {
     .map((point) => [point.answers, point[key]]) }));
   const values = drawn.flatMap(({ line }) => line.map(([, y]) => y));
   svg.replaceChildren();
-  const [width, height, left, right, top, bottom] = [340, 190, 44, 52, 10, 26];
+  const [width, height, left, right, top, bottom] = [340, 200, 44, 52, 10, 40];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   if (values.length === 0) {
     draw(svg, "text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "More answers are needed for this.");
@@ -253,9 +276,9 @@ function chart(id, points, series, format) {
     draw(svg, "text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, format(value));
   }
   for (const value of ticks(0, most, 4).filter((value) => value % 1 === 0)) {
-    draw(svg, "text", { x: x(value), y: height - 8, "text-anchor": "middle" }, value);
+    draw(svg, "text", { x: x(value), y: height - 22, "text-anchor": "middle" }, value);
   }
-  draw(svg, "text", { x: width - right + 6, y: height - 8 }, "answers");
+  draw(svg, "text", { x: x(most / 2), y: height - 4, "text-anchor": "middle" }, "answers");
   const ends = [];
   for (const { line, kind } of drawn.filter(({ line }) => line.length)) {
     draw(svg, "polyline", { class: `line ${kind}`, points: line.map(([a, b]) => `${x(a)},${y(b)}`).join(" ") });
