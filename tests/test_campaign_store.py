@@ -135,6 +135,18 @@ def test_undo_is_recorded_not_erased(target, make):
     assert kept == 3
 
 
+def test_an_old_tab_cannot_undo_what_was_answered_again(target, make):
+    store = make(target)
+    lease = store.next(store.local)
+    store.answer(store.local, lease.token, "left")
+    again = store.undo(store.local, lease.token)
+    assert store.undo(store.local, lease.token) == again  # a retry
+    store.answer(store.local, again.token, "right")
+    with pytest.raises(Refused, match="only the last answer") as refused:
+        store.undo(store.local, lease.token)
+    assert refused.value.status == 409
+
+
 def test_skipped_pairs_go_to_others_only(target, make):
     store = make(target, n=3, k=1)
     anna, ben = people(store, 2)

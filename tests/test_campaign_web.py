@@ -341,6 +341,14 @@ def test_export_import_export_is_the_same_file(run, answered, kind):
     assert len(Path(f"one{ending}").read_bytes()) > 100
 
 
+def test_formats_do_not_overwrite_each_other(run, answered):
+    for kind in exchange.ENDINGS:
+        assert run("campaign", "export", answered.target, "--format", kind)[0] == 0
+    assert len(list(Path().glob("answers*"))) == len(exchange.ENDINGS)
+    assert "first" in json.loads(Path("answers.jsonl").read_text().splitlines()[0])
+    assert "chosen" in json.loads(Path("answers-dpo.jsonl").read_text().splitlines()[0])
+
+
 def test_what_the_formats_say(run, answered):
     known = answered.known().answers
     names = answered.names

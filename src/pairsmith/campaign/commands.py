@@ -147,7 +147,7 @@ def export_answers(
     ] = "csv",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Where to write them. Default: answers, with the format's ending."),
+        typer.Option("-o", "--output", help="Where to write them. Default: answers.csv, answers-dpo.jsonl and so on."),
     ] = None,
 ) -> None:
     """Write the answers to a file.
@@ -161,7 +161,8 @@ def export_answers(
         raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise ValueError("--format parquet needs pyarrow; pip install 'pairsmith[data]'")
-    path = output or Path(f"answers{exchange.ENDINGS[kind]}")
+    name = "answers" if kind in exchange.TABLES else f"answers-{kind}"  # two formats have the same ending
+    path = output or Path(f"{name}{exchange.ENDINGS[kind]}")
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):

@@ -19,6 +19,7 @@ from pairsmith.campaign.store import SECOND, Store
 from pairsmith.storage import write_whole
 from pairsmith.tables import Items, read_answers, read_table
 
+TABLES = ("csv", "jsonl", "parquet")
 ENDINGS = {
     "csv": ".csv",
     "jsonl": ".jsonl",
@@ -46,7 +47,7 @@ def export(store: Store, kind: str, path: Path) -> tuple[int, int]:
             "time": [_time(at) for at in known.answers["at"]],
         }
     )
-    if kind in ("csv", "jsonl", "parquet"):
+    if kind in TABLES:
         _write_table(frame, kind, path)
         return len(frame), 0
     if kind == "label-studio":

@@ -42,7 +42,7 @@ LAST = (  # the newest answer or skip of this person that was not taken back
     .limit(1)
 )
 SHOWN_AGAIN = (
-    sa.select(leases.c.token, leases.c.left)
+    sa.select(leases.c.token, leases.c.left, leases.c.state)
     .where(leases.c.pair == _given("pair"), leases.c.person == _given("person"), leases.c.again)
     .order_by(leases.c.id.desc())
 )

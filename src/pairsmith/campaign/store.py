@@ -217,6 +217,8 @@ class Store:
             if lease.state == "undone":  # asked twice
                 again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
                 assert again is not None
+                if again.state != "open":  # and answered since
+                    raise Refused(409, "only the last answer can be taken back")
                 return Lease(again.token, again.left, lease.first + lease.second - again.left)
             last = connection.execute(sql.LAST, {"person": person}).first()
             if last is None or last.token != token:
