@@ -43,7 +43,8 @@ clean:
 
 # Chromium and PostgreSQL for the tests of campaigns: Debian's, which root can install.
 .venv/debian: | .venv/bin/python
-	@if command -v chromium >/dev/null && ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then :; \
+	@if { command -v chromium || command -v chromium-browser; } >/dev/null \
+		&& { ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; } >/dev/null 2>&1; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing Chromium and PostgreSQL for the tests (once; takes a minute or two) ..."; \
 		apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
