@@ -230,6 +230,7 @@ def test_the_ridge_is_chosen_by_items_held_out():
     ours, theirs = np.all(pairs < 200, axis=1), np.all(pairs >= 200, axis=1)
     only = ps.BradleyTerryCV(metric="auc-comparisons", refit=False)
     only.fit(X, comparisons=pairs, outcomes=outcomes, validation=held)
+    assert only.n_validated_ == theirs.sum()
     for at in (0, 30, 60, 99):
         alone = ps.BradleyTerry(only.ridges_[at]).fit(X, comparisons=pairs[ours], outcomes=outcomes[ours])
         gaps = (X[pairs[theirs, 0]] - X[pairs[theirs, 1]]) @ alone.coef_

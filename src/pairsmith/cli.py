@@ -337,7 +337,10 @@ def fit(
     model: pairsmith.BradleyTerry
     if ridge == "auto":
         model = pairsmith.BradleyTerryCV().fit(X, **known, sample_weight=weights)
-        told = f"ridge {model.ridge_:.3g}, which orders held-out items with an AUC of {model.scores_.max():.3f}"
+        told = (
+            f"ridge {model.ridge_:.3g}, the best of {len(model.ridges_)} with an AUC of {model.scores_.max():.3f} on"
+            f" {model.n_validated_} answers and labels that were held out"
+        )
     else:
         model = pairsmith.BradleyTerry(_number(ridge, "--ridge")).fit(X, **known, sample_weight=weights)
         told = f"ridge {model.ridge:.3g}"

@@ -213,7 +213,7 @@ class BradleyTerryCV(BradleyTerry):
 
     Attributes
     ----------
-    ridge_ : the ridge chosen. scores_ : the metric for each of ridges_.
+    ridge_ : the ridge chosen. scores_ : the metric for each of ridges_. n_validated_ : what was held out.
     """
 
     def __init__(
@@ -259,6 +259,7 @@ class BradleyTerryCV(BradleyTerry):
             fits.append(start)
             scores.append(_auc(data, start, seen, self.metric))
         self.scores_ = np.array(scores)
+        self.n_validated_ = int(np.sum(seen & ~data.tie & (data.weights > 0)))
         best = int(np.argmax(self.scores_ >= self.scores_.max() - 1e-12))
         self.ridge_ = float(self.ridges_[best])
         use = np.ones(len(data.y), dtype=bool) if self.refit else train
