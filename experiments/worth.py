@@ -158,21 +158,28 @@ def summarised(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """For each data set and criterion: the paired difference to random averaged over K, and K to reach random's end."""
+    """For each data set and criterion: paired differences averaged over K, and the K that reaches random's end.
+
+    "over" is the difference to random, "default over" that of rounds of averaged D-optimal to the criterion.
+    """
+
+    def paired(gap: pd.Series) -> tuple[float, float]:
+        mean = gap.dropna().drop(0, level="K").unstack().mean(axis=1)
+        return mean.mean(), 1.96 * mean.std(ddof=1) / np.sqrt(len(mean))
+
     rows = []
     for name, part in table.groupby("data", sort=False):
         wide = part.pivot_table(index=["seed", "K"], columns="criterion", values="comparisons")
         final = wide.xs(K, level="K")["random"].mean()
         for criterion in COLOURS:
             curve = wide[criterion].dropna()
-            marks = [k for k in curve.index.levels[1] if 0 < k <= curve.index.get_level_values("K").max()]
-            mean = (curve - wide["random"]).dropna().unstack()[marks].mean(axis=1)
             over_seeds = curve.groupby("K").mean()
-            reached = [k for k in marks if over_seeds[k] >= final - 1e-12]
+            reached = over_seeds[over_seeds >= final - 1e-12].drop(0, errors="ignore").index
+            over, default = paired(curve - wide["random"]), paired(wide["rounds: averaged"] - curve)
             rows.append(
                 {"data": name, "criterion": criterion, "first": over_seeds[0], "last": over_seeds.iloc[-1],
-                 "over": mean.mean(), "error": 1.96 * mean.std(ddof=1) / np.sqrt(len(mean)),
-                 "needed": reached[0] if reached else np.nan, "repetitions": len(mean)}
+                 "over": over[0], "error": over[1], "default over": default[0], "default error": default[1],
+                 "needed": reached[0] if len(reached) else np.nan, "repetitions": part.seed.nunique()}
             )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -211,10 +218,14 @@ def main() -> None:
         compared(raw).to_csv(tables, index=False, float_format="%.5f")
     draw(pd.read_csv(means))
     found = pd.read_csv(tables)
-    over = [f"{1000 * row.over:+.1f} ± {1000 * row.error:.1f}" for row in found.itertuples()]
-    needed = ["" if np.isnan(row.needed) else f"{row.needed:.0f}" for row in found.itertuples()]
+    over, default = (
+        [f"{1000 * gap:+.1f} ± {1000 * error:.1f}" for gap, error in zip(found[first], found[second], strict=True)]
+        for first, second in (("over", "error"), ("default over", "default error"))
+    )
+    needed = ["" if np.isnan(k) else f"{k:.0f}" for k in found.needed]
     for title, cells in (
         ("AUC of unseen comparisons over random, in thousandths, averaged over K", over),
+        ("Rounds of averaged D-optimal over each, the same way", default),
         (f"Comparisons needed for what {K} random ones reach", needed),
     ):
         shown = Table("criterion", *found.data.unique(), title=title)
