@@ -263,6 +263,16 @@ def test_a_worker_joins_late(farm, expected, on_result):
     assert min(done.values()) > 0
 
 
+def test_features_are_sent_once(farm, expected, on_result):
+    """Dask would drop copies that no task waits for, as between two scans, and send them again."""
+    farm.start(2)
+    seen = []
+    on_result(3, lambda: seen.append(farm.client.amm.running()))
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert seen == [False]
+    assert farm.client.amm.running()
+
+
 def test_nobody_is_left(farm, on_result):
     farm.start(1)
     ps.select(X, 3, **OPTIONS, client=farm.client)  # loads the compiled code, which may take longer than the limit

@@ -136,7 +136,6 @@ class Cluster:
             self.blocks = self.client.compute(X.to_delayed().ravel().tolist())
             self.where = np.cumsum([0, *X.chunks[0][:-1]])
             self._wait(self.blocks)
-            self._within("copying the features to all workers", self.client.replicate, self.blocks)
             return Elsewhere(self, X.shape, X.dtype), None
         return X, None
 
@@ -189,7 +188,26 @@ class Cluster:
         """What makes a scan of these features on this cluster."""
         if isinstance(features, np.ndarray):
             self.hold(features)
+        elif self.blocks:
+            self._within("copying the features to all workers", self.client.replicate, self.blocks)
         return partial(ClusterScan, self)
+
+    @contextlib.contextmanager
+    def keeping_copies(self) -> Iterator[None]:
+        """Without Dask's memory manager, which drops copies of the features while no task waits for them.
+
+        Between two scans none does, and each scan would send the features to all workers but one again.
+        """
+        manager = self.client.amm
+        held_off = bool(self.blocks) and self._within("asking for the memory manager", manager.running)
+        if held_off:
+            self._within("holding the memory manager off", manager.stop)
+        try:
+            yield
+        finally:
+            if held_off:
+                with contextlib.suppress(Exception):  # the scheduler may be gone, which is told elsewhere
+                    self._within("", manager.start)
 
     def on_features(self, function: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
         """A call, for `run`, of a function of `tiles` that takes the features first."""

@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -265,7 +265,7 @@ def select(
     scan: Callable[..., Scan] = Scan
     if cluster is not None:
         scan = cluster.scan(features)
-    with _Bar(progress, k, len(pairs)) as bar:
+    with _Bar(progress, k, len(pairs)) as bar, nullcontext() if cluster is None else cluster.keeping_copies():
 
         def tell(doing: str) -> None:
             bar.tell(doing)
