@@ -354,7 +354,7 @@ def _task(version: str, function: Callable[..., Any], *args: Any) -> Any:
     if version != pairsmith.__version__:
         raise ValueError(_mismatch(worker.address, pairsmith.__version__, version))
     limit = worker.memory_manager.memory_limit
-    tiles.CACHE.limit = limit // 4 if limit else 1 << 32
+    tiles.CACHE.limit = limit // 8 if limit else 1 << 32
     tiles.CACHE.folder = worker.local_directory
     try:
         with single_threaded_blas():
@@ -485,7 +485,8 @@ class ClusterScan(Scan):
                 part(left),
                 [(part(right), own) for right, own in rights],
                 catch.floor,  # as it is when the task is submitted
-                catch.capacity,
+                catch.capacity - len(self.taken),
+                len(self.taken),
             )
             for left, rights in wanted
         )
@@ -497,7 +498,7 @@ class ClusterScan(Scan):
         wanted = list(self._rectangles())
         calls = (
             self.cluster.on_features(
-                tiles.exact, self.moment, *self._parts(*task), catch.floor, catch.last, catch.capacity + len(self.taken)
+                tiles.exact, self.moment, *self._parts(*task), catch.floor, catch.last, catch.capacity, len(self.taken)
             )
             for task in wanted
         )

@@ -25,6 +25,7 @@ from pairsmith.scan import Catch, Hits, Screening, join, reaching
 
 _BLOCK = 1 << 18  # numbers whitened at a time, and pairs looked at in float64
 _CONVERTED = 1 << 22  # numbers of a table copied at a time
+_PER_PAIR = 96  # bytes of the cache's limit for a pair that a task keeps: of 16, twice as many, and twice when joined
 
 
 class Cache:
@@ -175,7 +176,9 @@ class Held:
     def rows(self, items: Any) -> npt.NDArray[Any]:
         """Features of these items, in a buffer of this thread."""
         found = _buffer("rows", (len(items), self.blocks[0].shape[1]), self.blocks[0].dtype)
-        if len(self.blocks) == 1:  # as bytes: what came over the network may not be aligned, and take would copy it whole
+        if (
+            len(self.blocks) == 1
+        ):  # as bytes: what came over the network may not be aligned, and take would copy it whole
             np.take(self.blocks[0].view(np.uint8), items, axis=0, out=found.view(np.uint8), mode="clip")
             return found
         at = np.searchsorted(self.first, items, side="right") - 1
@@ -302,9 +305,10 @@ def screen(
     rights: list[tuple[Part, Any]],
     floor: float,
     capacity: int,
+    taken: int,
 ) -> tuple[Hits, float]:
     """Pairs of `left` with each of `rights`, in its strips, that reach the floor; what every other is at most."""
-    catch, scratch = Catch(floor, capacity), screening.scratch()
+    catch, scratch = Catch(floor, _room(capacity) + taken), screening.scratch()
     A, *Y = _narrowed(features, moment, screening, left)
     for right, strips in rights:
         B, *Z = _narrowed(features, moment, screening, right)
@@ -314,6 +318,14 @@ def screen(
             i, j, bound = screening.settled(i, j, bound, now, found.weight, found.gains)
             catch.add((left.items[i], right.items[j], bound))
     return join(catch.hits), catch.floor
+
+
+def _room(capacity: int) -> int:
+    """How many pairs a task may keep: what the pool holds, or less where there is no memory for that.
+
+    Then the floor rises sooner, for all tasks, and the pool is smaller; what is picked does not depend on it.
+    """
+    return min(capacity, max(1, CACHE.limit // _PER_PAIR))
 
 
 @dataclass(frozen=True)
@@ -369,12 +381,13 @@ def exact(
     floor: float,
     last: tuple[int, int],
     capacity: int,
+    taken: int,
 ) -> tuple[Hits, float, tuple[int, int]]:
     """Pairs of `left` with each of `rights`, in float64, that reach the floor; what every other is at most.
 
     With each of the rights comes who meets whom, by places in left and right, and which of it are at their cap.
     """
-    catch = Catch(floor, capacity, last)
+    catch = Catch(floor, _room(capacity) + taken, last)
     Y, h = whitened(features, moment, left.items), len(left.items)
     for right, local, full in rights:
         Z = np.concatenate([Y, whitened(features, moment, right.items)])
