@@ -319,12 +319,12 @@ def name_lines(axis: Any, ends: dict[str, tuple[float, float]]) -> None:
     """Each line's name beside its end, moved apart where they would overlap (log scale)."""
     axis.figure.draw_without_rendering()
     to_pixels = axis.transData.transform
-    placed: list[float] = []
+    placed: dict[float, float] = {}  # the highest so far, of lines that end at this x
     for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
         at = float(to_pixels((x, y))[1])
-        placed.append(max(at, placed[-1] + 13) if placed else at)
+        placed[x] = max(at, placed.get(x, at - 13) + 13)
         axis.annotate(
-            name, (x, y), (9, (placed[-1] - at) * 72 / axis.figure.dpi), textcoords="offset points", va="center",
+            name, (x, y), (9, (placed[x] - at) * 72 / axis.figure.dpi), textcoords="offset points", va="center",
             color=COLOURS.get(name, "0.2"), fontsize=9,
         )  # fmt: skip
 
