@@ -7,8 +7,8 @@
 A server and the process that designs run as `pairsmith label` runs them; each labeller is a thread of another process
 and asks for the next pair and answers it. The campaign is made so that a round takes seconds to design, and rounds are
 short, so that one is being designed, or the report computed, nearly all the time. In the first seconds, before anybody
-can know how fast people are, pairs run out; later they should not. Afterwards every acknowledged answer is looked for,
-and no pair may have more answers than it should.
+can know how fast people are, pairs may run out; later they should not. Afterwards every acknowledged answer is looked
+for, and no pair may have more answers than it should.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ import pandas as pd
 from evaluation import auc
 from rich.table import Table
 from scipy.optimize import minimize_scalar
+from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.datasets import Dataset
@@ -55,7 +56,7 @@ def mismatched(seed: int) -> Dataset:
     X = rng.standard_normal((400, 20))
     score = X @ rng.standard_normal(20) / 6 + 2 * np.abs(X[:, 0]) + np.sin(3 * X[:, 1])
     i, j = np.triu_indices(len(X), 1)
-    wins = np.where(rng.random(len(i)) < 1 / (1 + np.exp(score[j] - score[i])), 1, -1)
+    wins = np.where(rng.random(len(i)) < expit(score[i] - score[j]), 1, -1)
     better = np.where(score > np.median(score), 1, -1)
     return Dataset(
         "mismatch",

@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -338,6 +339,17 @@ def test_answers_in_every_form_say_the_same(run, answered):
     half.loc[20:, "outcome"] = None
     half.to_csv("half.csv", index=False)
     assert "Fitted to 20 answers" in run("fit items.csv half.csv -o half.json --ridge 1")[1]
+
+
+def test_a_ridge_chosen_by_hardly_anything_is_said_to_be(run, answered):
+    code, out, err = run("fit items.csv outcomes.csv -o few.json")
+    assert code == 0
+    held = int(re.search(r"AUC [01]\.\d{3} on (\d+) held out", out).group(1))
+    assert 0 < held < 10
+    assert err.startswith(f"Warning: only {held} of the answers and labels could be held out")
+    assert err.count("\n") == 1
+    pd.concat([pd.read_csv("outcomes.csv", dtype=str)] * 20).to_csv("many.csv", index=False)
+    assert run("fit items.csv many.csv -o many.json")[2] == ""
 
 
 def test_select_with_a_model(run, answered):

@@ -18,7 +18,7 @@ import zarr
 from distributed import Client, LocalCluster
 
 import pairsmith as ps
-from pairsmith import distributed
+from pairsmith import distributed, tiles
 
 X = np.random.default_rng(0).standard_normal((2500, 20))
 OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5), (7, 9)], "pool_size": 3000}
@@ -66,7 +66,11 @@ class Farm:
         for worker in self.workers:
             worker.terminate()
         for worker in self.workers:
-            worker.wait(30)
+            try:
+                worker.wait(10)
+            except subprocess.TimeoutExpired:  # Dask's goodbye has no limit of its own
+                worker.kill()
+                worker.wait()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ResourceWarning)  # Dask forgets sockets of processes that were killed
             self.client.close()
@@ -131,6 +135,28 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
             np.testing.assert_array_equal(selection.gains, alone[name].gains)
             if alone[name].bound is not None:
                 assert selection.bound == pytest.approx(alone[name].bound, rel=1e-9)
+
+
+def test_workers_with_hardly_any_memory_for_pairs(shared, monkeypatch):
+    """Tasks then cut down what they found, and raise the floor, long before the pool is full."""
+    monkeypatch.setattr(distributed, "_LEAST", 1e9)  # so that a task finds many
+    ties = np.random.default_rng(1).integers(0, 3, (1500, 4)).astype(float)
+    some = np.random.default_rng(3).integers(0, 2500, (600_000, 2))
+    some = some[some[:, 0] != some[:, 1]]
+    problems = [
+        (X, OPTIONS | {"pool_size": 1_000_000}),
+        (ties, {"ridge": 0.5, "pool_size": 300_000}),
+        (X, {"ridge": 1e-3, "candidates": ps.PairList(some)}),
+    ]
+    alone = [ps.select(data, 30, **options) for data, options in problems]
+    shared.client.run(setattr, tiles, "_PER_PAIR", 1 << 40)
+    try:
+        for (data, options), expected in zip(problems, alone, strict=True):
+            selection = ps.select(data, 30, **options, client=shared.client)
+            assert_same(selection, expected)
+            assert selection.diagnostics["pool"] < expected.diagnostics["pool"]
+    finally:
+        shared.client.run(setattr, tiles, "_PER_PAIR", tiles._PER_PAIR)
 
 
 @pytest.mark.parametrize("kind", ["npy", "float32 npy", "parquet", "zarr", "dask array"])
@@ -295,7 +321,7 @@ def test_a_worker_that_stands_still(farm, on_result):
         ):
             ps.select(X, 60, **OPTIONS, client=farm.client)
     finally:
-        farm.workers[0].send_signal(signal.SIGCONT)
+        farm.kill()  # one that stands still does not hear a request to end
 
 
 def test_no_workers_at_all(farm):

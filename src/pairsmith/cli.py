@@ -34,6 +34,7 @@ app = typer.Typer(
 )
 
 WRITERS = (".csv", ".jsonl", ".parquet")
+FEW = 10  # held-out answers: on fewer, an AUC says little
 
 _kept = "Nothing was written."  # what an interrupted command leaves behind
 
@@ -337,10 +338,13 @@ def fit(
     model: pairsmith.BradleyTerry
     if ridge == "auto":
         model = pairsmith.BradleyTerryCV().fit(X, **known, sample_weight=weights)
-        told = (
-            f"ridge {model.ridge_:.3g}, the best of {len(model.ridges_)} with an AUC of {model.scores_.max():.3f} on"
-            f" {model.n_validated_} answers and labels that were held out"
-        )
+        told = f"ridge {model.ridge_:.3g}: AUC {model.scores_.max():.3f} on {model.n_validated_} held out"
+        if model.n_validated_ < FEW:
+            warnings.warn(
+                f"only {model.n_validated_} of the answers and labels could be held out to choose the ridge by, which"
+                " says little; name one with --ridge, or ask for more answers",
+                stacklevel=1,
+            )
     else:
         model = pairsmith.BradleyTerry(_number(ridge, "--ridge")).fit(X, **known, sample_weight=weights)
         told = f"ridge {model.ridge:.3g}"

@@ -176,9 +176,8 @@ class Held:
     def rows(self, items: Any) -> npt.NDArray[Any]:
         """Features of these items, in a buffer of this thread."""
         found = _buffer("rows", (len(items), self.blocks[0].shape[1]), self.blocks[0].dtype)
-        if (
-            len(self.blocks) == 1
-        ):  # as bytes: what came over the network may not be aligned, and take would copy it whole
+        if len(self.blocks) == 1:
+            # As bytes: what came over the network may not be aligned, and take would copy it whole.
             np.take(self.blocks[0].view(np.uint8), items, axis=0, out=found.view(np.uint8), mode="clip")
             return found
         at = np.searchsorted(self.first, items, side="right") - 1
