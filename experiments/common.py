@@ -22,6 +22,7 @@ import pandas as pd
 import threadpoolctl
 from rich.console import Console
 from rich.progress import track
+from sklearn.isotonic import isotonic_regression
 
 import pairsmith as ps
 from pairsmith.datasets import Dataset
@@ -281,6 +282,8 @@ def time_selection(data: str, seed: int, method: str, folder: Path, limit: float
     k = MUTUAL if method == "mutual-information" else min(200, pairs)
     small = Task(np.random.default_rng(0).standard_normal((60, d)), np.arange(2), np.array([-1, 1]), None)
     small.select(method, 5)  # loads the compiled code
+    if method == "engine":
+        small.select(method, 5, pool_size=100)  # and what only large problems use
     if method == "NG":
         first, second = task.select(method, 2).seconds
         k = min(k, max(3, int(limit / (second - first))))
@@ -319,14 +322,15 @@ def name_lines(axis: Any, ends: dict[str, tuple[float, float]]) -> None:
     """Each line's name beside its end, moved apart where they would overlap (log scale)."""
     axis.figure.draw_without_rendering()
     to_pixels = axis.transData.transform
-    placed: dict[float, float] = {}  # the highest so far, of lines that end at this x
-    for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
-        at = float(to_pixels((x, y))[1])
-        placed[x] = max(at, placed.get(x, at - 13) + 13)
-        axis.annotate(
-            name, (x, y), (9, (placed[x] - at) * 72 / axis.figure.dpi), textcoords="offset points", va="center",
-            color=COLOURS.get(name, "0.2"), fontsize=9,
-        )  # fmt: skip
+    for x in {x for x, _ in ends.values()}:
+        own = sorted((y, name) for name, (at, y) in ends.items() if at == x)
+        heights, steps = np.array([to_pixels((x, y))[1] for y, _ in own]), 13.0 * np.arange(len(own))
+        # As near as can be to where lines end, in order, and 13 pixels apart.
+        for (y, name), moved in zip(own, isotonic_regression(heights - steps) + steps - heights, strict=True):
+            axis.annotate(
+                name, (x, y), (9, moved * 72 / axis.figure.dpi), textcoords="offset points", va="center",
+                color=COLOURS.get(name, "0.2"), fontsize=9,
+            )  # fmt: skip
 
 
 def two_budgets(table: Any, by: str, label: str, path: Path) -> None:

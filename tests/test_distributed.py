@@ -3,6 +3,7 @@
 import gc
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -185,6 +186,24 @@ def test_features_that_do_not_pass_through_the_client(shared, tmp_path, kind):
         assert selection.to_frame()["first"][0] == f"i{expected.pairs[0, 0]}"
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+def test_rows_of_a_file_that_the_cache_does_not_hold(tmp_path, monkeypatch, dtype):
+    monkeypatch.setattr(tiles.CACHE, "limit", 1000)
+    data = (1000 * X).astype(dtype)
+    path = str(tmp_path / "X.npy")
+    np.save(path, data)
+    file, _ = tiles.describe(path)
+    rng = np.random.default_rng(0)
+    some = np.concatenate([rng.permutation(2500)[:900], np.arange(100, 180), [7, 7, 8, 2499, 0]])
+    for items in (some, some.astype(np.int32), np.arange(2500), np.zeros(0, dtype=int)):
+        np.testing.assert_array_equal(file.rows(items), data[items])
+    np.testing.assert_array_equal(file.span(30, 90), data[30:90])
+    os.truncate(path, os.path.getsize(path) - 1)
+    np.testing.assert_array_equal(file.rows([2498]), data[[2498]])
+    with pytest.raises(OSError, match=r"X\.npy ends early"):
+        file.rows([2499])
+
+
 def test_what_is_wrong_with_a_path(shared, tmp_path):
     def told(content, match):
         path = tmp_path / "X.npy"
@@ -226,7 +245,7 @@ def on_result(monkeypatch):
 
         def watched(self, label, *args):
             for result in each(self, label, *args):
-                if label == f"scan-{number}-tile" and events:
+                if label == f"tile-scan-{number}" and events:
                     events.pop()()
                 yield result
 
@@ -297,6 +316,24 @@ def test_features_are_sent_once(farm, expected, on_result):
     assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
     assert seen == [False]
     assert farm.client.amm.running()
+
+
+def test_what_tasks_are_given_is_sent_once_and_again_if_it_is_lost(shared):
+    cluster = distributed.Cluster(shared.client)
+    kept = distributed.Kept("thing", tiles.Part, 3, np.arange(5))
+    first = kept.future(cluster)
+    assert kept.future(cluster) is first
+    shared.client.cancel([first], force=True)
+    again = kept.future(cluster)
+    assert again is not first
+    assert again.result(timeout=30).place == 3
+
+
+def test_the_dashboard_counts_tasks_by_kind(shared):
+    ps.select(X, 20, **OPTIONS, client=shared.client)
+    kinds = {name for name in shared.cluster.scheduler.task_prefixes if name.startswith("pairsmith-")}
+    assert {"pairsmith-norms-scan", "pairsmith-tile-scan", "pairsmith-moment-scan", "pairsmith-items-scan"} <= kinds
+    assert "pairsmith-scan" not in kinds
 
 
 def test_nobody_is_left(farm, on_result):

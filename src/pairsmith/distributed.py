@@ -8,6 +8,7 @@ catch, whose floor the tasks that follow start from. Picks are made by the coord
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import queue
@@ -236,14 +237,9 @@ class Cluster:
         done, exhausted = 0, False
 
         def submit(number: int, call: tuple[Any, ...], attempt: int) -> None:
-            self.submitted += 1
             again = f"-again-{attempt}" if attempt else ""
-            args = [self.blocks if arg is _Blocks else arg for arg in call]
-            # The name shows on the dashboard; the run's own makes it unique.
-            key = f"pairsmith-{label}-{number}{again}-{self.name[10:]}-{self.submitted}"
-            future = self.client.submit(
-                _task, pairsmith.__version__, *args, key=key, pure=False, retries=2, workers=self._allowed()
-            )
+            function, *args = [self._at_workers(arg) for arg in call]
+            future = self.submit(f"{label}-{number}{again}", 0, function, *args)
             pending[future.key] = number, call, attempt, future
             future.add_done_callback(news.put)
 
@@ -276,6 +272,29 @@ class Cluster:
             if pending:
                 with contextlib.suppress(Exception):
                     self._within("", self.client.cancel, [future for *_, future in pending.values()], force=True)
+
+    def submit(self, label: str, priority: int, function: Callable[..., Any], *args: Any) -> Any:
+        """A future. The dashboard counts tasks by the words that its name begins with; the end makes it unique."""
+        self.submitted += 1
+        return self.client.submit(
+            _task,
+            pairsmith.__version__,
+            function,
+            *args,
+            key=f"pairsmith-{label}-{self.name[10:]}-{self.submitted}",
+            pure=False,
+            priority=priority,
+            retries=2,
+            workers=self._allowed(),
+        )
+
+    def _at_workers(self, arg: Any) -> Any:
+        """What a task is given for an argument: futures of what workers hold."""
+        if isinstance(arg, list):
+            return [self._at_workers(part) for part in arg]
+        if isinstance(arg, Kept):
+            return arg.future(self)
+        return self.blocks if arg is _Blocks else arg
 
     def _allowed(self) -> list[str] | None:
         """Where tasks may run: anywhere, or not on workers that died again and again."""
@@ -341,6 +360,19 @@ class Cluster:
 
 class _Blocks:
     """Stands in a call for the blocks of features held at the time it is submitted."""
+
+
+class Kept:
+    """What many tasks are given: sent to each worker once, and again if it was lost."""
+
+    def __init__(self, label: str, function: Callable[..., Any], *args: Any) -> None:
+        self.label, self.call = label, (function, *args)
+        self.made: Any = None
+
+    def future(self, cluster: Cluster) -> Any:
+        if self.made is None or self.made.status in ("error", "cancelled", "lost"):
+            self.made = cluster.submit(self.label, 1, *self.call)  # 1: before the tasks that are queued already
+        return self.made
 
 
 class _Lost(Exception):
@@ -435,21 +467,15 @@ class ClusterScan(Scan):
         cluster = self.cluster
         cluster.scans += 1
         self.label = f"scan-{cluster.scans}"
-        self.moment = cluster.client.submit(
-            tiles.Moment,
-            f"{cluster.name}-{self.label}",
-            self.whitener,
-            self.design.center,
-            key=f"pairsmith-{self.label}-moment-{cluster.name[10:]}",
-            pure=False,
-        )
+        name = f"{cluster.name}-{self.label}"
+        self.moment = Kept(f"moment-{self.label}", tiles.Moment, name, self.whitener, self.design.center)
         step = int(np.clip(self.n / (2 * cluster.threads()), 1, _NUMBERS // self.d + 1))
         if not isinstance(cluster.where, tiles.File):
             step = min(step, _HELD // self.d + 1)
         spans = [(low, min(low + step, self.n)) for low in range(0, self.n, step)]
         calls = (cluster.on_features(tiles.measure, self.moment, *span) for span in spans)
         energy = np.zeros((len(spans), self.d))
-        for at, (norms, own) in cluster.each(f"{self.label}-norms", calls):
+        for at, (norms, own) in cluster.each(f"norms-{self.label}", calls):
             self.norms[slice(*spans[at])] = norms
             energy[at] = own
         total: Floats = energy.sum(axis=0)
@@ -461,7 +487,7 @@ class ClusterScan(Scan):
         step = max(1, _NUMBERS // self.d)
         parts = [items[low : low + step] for low in range(0, max(1, len(items)), step)]
         call = partial(self.cluster.on_features, tiles.whitened, self.moment)
-        return np.concatenate(self.cluster.run(f"{self.label}-rows", [call(part) for part in parts]))
+        return np.concatenate(self.cluster.run(f"rows-{self.label}", [call(part) for part in parts]))
 
     def _screen(self, screening: Screening, order: Any, strips: Any, work: Any, catch: Catch) -> None:
         if len(strips) == 0:
@@ -469,21 +495,23 @@ class ClusterScan(Scan):
         scores = self.design.scores
         total = float(work[-1]) * screening.row_width
         target = float(np.clip(total / (_PER_THREAD * self.cluster.threads()), _LEAST, _MOST))
-        side = int(np.clip(np.sqrt(target / screening.row_width), 1, max(1, _NUMBERS // self.d)))
+        side = int(np.clip(np.sqrt(target / screening.row_width), 1, max(1, _NUMBERS // max(self.d, 8))))
         cuts = _cuts(strips, len(order), side)
         wanted = list(_tasks(strips, cuts, target / screening.row_width))
 
-        def part(at: int) -> tiles.Part:
-            own = order[cuts[at] : cuts[at + 1]]
-            return tiles.Part(int(cuts[at]), own, self.norms[own], None if scores is None else scores[own])
-
+        parts = []
+        for low, high in itertools.pairwise(cuts.tolist()):
+            own = order[low:high]
+            known = self.norms[own], None if scores is None else scores[own]
+            parts.append(Kept(f"items-{self.label}-{low}", tiles.Part, low, own, *known))
         calls = (
             self.cluster.on_features(
                 tiles.screen,
                 self.moment,
                 screening,
-                part(left),
-                [(part(right), own) for right, own in rights],
+                parts[left],
+                [parts[right] for right, _ in rights],
+                [own for _, own in rights],
                 catch.floor,  # as it is when the task is submitted
                 catch.capacity - len(self.taken),
                 len(self.taken),
@@ -502,7 +530,7 @@ class ClusterScan(Scan):
             )
             for task in wanted
         )
-        for (i, j, gains), floor, last in self._results("float64", calls, len(wanted)):
+        for (i, j, gains), floor, last in self._results("exact", calls, len(wanted)):
             if floor > catch.floor:
                 catch.floor, catch.last = floor, last
             good = ~self.gone(i, j)
@@ -547,14 +575,14 @@ class ClusterScan(Scan):
             rights.append((part(items), local, full[items]))
         return part(own.astype(np.int32)), rights
 
-    def _results(self, label: str, calls: Iterable[tuple[Any, ...]], count: int) -> Iterator[Any]:
+    def _results(self, kind: str, calls: Iterable[tuple[Any, ...]], count: int) -> Iterator[Any]:
         self.diagnostics["tasks"] += count
 
         def tell(done: int) -> None:
             number, threads = self.label.removeprefix("scan-"), self.cluster.threads()
             self.tell(f"scan {number}: {done} of {count} tasks, {threads} threads")
 
-        for _, result in self.cluster.each(f"{self.label}-{label}", calls, tell):
+        for _, result in self.cluster.each(f"{kind}-{self.label}", calls, tell):
             yield result
 
 

@@ -5,7 +5,7 @@ partner[first[i] : first[i] + count[i]], numbered from start[i].
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 # Sums may be reassociated and fused, which is what lets them vectorise. fastmath=True would also let the
 # compiler assume that there is no inf or nan, which breaks every test for them.
@@ -514,3 +514,37 @@ def _project(X, root, i, j, u):
     for b in range(X.shape[1]):
         total += u[b] * u[b]
     return total
+
+
+_pread = types.ExternalFunction("pread", types.intp(types.intc, types.uintp, types.uintp, types.int64))
+
+
+@_compiled
+def read_rows(descriptor, offset, items, ascending, out):
+    """out[r] = the bytes of row items[r] of an open file whose rows begin at `offset`; how many could be read.
+
+    `ascending` sorts the items. Rows that follow each other in both are read at once.
+    """
+    size = out.shape[1]
+    at = 0
+    while at < len(ascending):
+        first, run = ascending[at], 1
+        while (
+            at + run < len(ascending)
+            and ascending[at + run] == first + run
+            and items[first + run] == items[first] + run
+        ):
+            run += 1
+        done = 0
+        while done < run * size:
+            read = _pread(
+                descriptor,
+                types.uintp(out.ctypes.data + first * size + done),
+                types.uintp(run * size - done),
+                types.int64(offset + items[first] * size + done),
+            )
+            if read <= 0:
+                return at
+            done += read
+        at += run
+    return at

@@ -96,28 +96,18 @@ class File:
         if np.dtype(self.dtype).itemsize * self.shape[0] * self.shape[1] <= CACHE.limit // 2:
             chosen: npt.NDArray[Any] = CACHE.get((self.path, "whole"), lambda: (np.load(path),))[0][items]
             return chosen
-        mapped = np.load(path, mmap_mode="r")  # for its header only: what is read from a map counts as memory in use
+        found = np.empty((len(items), self.shape[1]), dtype=self.dtype)
         if len(items) == 0:
-            return np.empty((0, self.shape[1]), dtype=mapped.dtype)
-        ascending = np.argsort(items, kind="stable")
-        wanted = np.asarray(items)[ascending]
-        found = np.empty((len(wanted), self.shape[1]), dtype=mapped.dtype)
-        breaks = np.flatnonzero(np.diff(wanted) != 1) + 1
-        size = mapped.strides[0]
-        with open(path, "rb", buffering=0) as file:
-            for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(wanted)], strict=True):
-                place = mapped.offset + int(wanted[begin]) * size
-                view = found[begin:end].data.cast("B")
-                while len(view):
-                    read = os.preadv(file.fileno(), [view], place)
-                    if read == 0:
-                        raise OSError(f"{self.path} ends early; was it written to?")
-                    view, place = view[read:], place + read
-        if np.array_equal(ascending, np.arange(len(ascending))):
             return found
-        rows = np.empty_like(found)
-        rows[ascending] = found
-        return rows
+        items, as_bytes = np.asarray(items, dtype=np.int64), found.view(np.uint8)
+        # Not by a memory map: what is read from one counts as memory in use.
+        with open(path, "rb", buffering=0) as file:
+            of_version = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+            of_version[np.lib.format.read_magic(file)[0]](file)
+            read = kernels.read_rows(file.fileno(), file.tell(), items, np.argsort(items, kind="stable"), as_bytes)
+        if read < len(items):
+            raise OSError(f"{self.path} ends early, or cannot be read; was it written to?")
+        return found
 
     def _by_rows(self) -> str:
         """A .npy file of these features: the file itself, or a copy beside the worker's other scratch."""
@@ -301,7 +291,8 @@ def screen(
     moment: Moment,
     screening: Screening,
     left: Part,
-    rights: list[tuple[Part, Any]],
+    rights: list[Part],
+    strips: list[Any],
     floor: float,
     capacity: int,
     taken: int,
@@ -309,9 +300,9 @@ def screen(
     """Pairs of `left` with each of `rights`, in its strips, that reach the floor; what every other is at most."""
     catch, scratch = Catch(floor, _room(capacity) + taken), screening.scratch()
     A, *Y = _narrowed(features, moment, screening, left)
-    for right, strips in rights:
+    for right, own in zip(rights, strips, strict=True):
         B, *Z = _narrowed(features, moment, screening, right)
-        for i, j, bound, now in screening.passing(A, B, left.place, right.place, strips, catch, scratch):
+        for i, j, bound, now in screening.passing(A, B, left.place, right.place, own, catch, scratch):
             i, j = i - left.place, j - right.place
             found = _Found(left, right, i, j, Y, Z)
             i, j, bound = screening.settled(i, j, bound, now, found.weight, found.gains)
