@@ -43,6 +43,8 @@ _LEAST, _MOST = 1e9, 2e11  # multiplications in a task: some 50 ms to 5 s
 _NUMBERS = 1 << 22  # in a block of features
 _HELD = 1 << 25  # numbers in a block of features that is sent to workers
 _ROWS = 4096  # of a tile in float64
+_READ = 2000  # multiplications that it costs to read an item, besides whitening it
+_PARTS = 256  # into which items are cut, if those are not too large
 _AGAIN = 4  # times that a task is submitted once more because its data or workers were lost
 
 
@@ -493,11 +495,12 @@ class ClusterScan(Scan):
         if len(strips) == 0:
             return
         scores = self.design.scores
-        total = float(work[-1]) * screening.row_width
+        width, an_item = screening.row_width, self.d**2 + _READ
+        total = float(work[-1]) * width + len(order) * an_item
         target = float(np.clip(total / (_PER_THREAD * self.cluster.threads()), _LEAST, _MOST))
-        side = int(np.clip(np.sqrt(target / screening.row_width), 1, max(1, _NUMBERS // max(self.d, 8))))
-        cuts = _cuts(strips, len(order), side)
-        wanted = list(_tasks(strips, cuts, target / screening.row_width))
+        side = max(np.sqrt(target / width), len(order) / _PARTS)
+        cuts = _cuts(strips, len(order), int(np.clip(side, 1, max(1, _NUMBERS // max(self.d, 8)))))
+        wanted = list(_tasks(strips, cuts, target / width, an_item / width))
 
         parts = []
         for low, high in itertools.pairwise(cuts.tolist()):
@@ -598,13 +601,16 @@ def _cuts(strips: Any, n: int, side: int) -> Any:
     return np.array(cuts)
 
 
-def _tasks(strips: Any, cuts: Any, pairs: float) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
-    """Blocks of rows, each with blocks of columns that it meets and the strips in them, some `pairs` together."""
+def _tasks(strips: Any, cuts: Any, pairs: float, an_item: float) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
+    """Blocks of rows, each with blocks of columns that it meets and the strips in them, some `pairs` together.
+
+    An item of a block of columns counts for as much as `an_item` pairs.
+    """
     for left in range(len(cuts) - 1):
         own = strips[slice(*np.searchsorted(strips[:, 0], cuts[left : left + 2]))]
         if len(own) == 0:
             continue
-        rights, size = [], 0
+        rights, size = [], 0.0
         for right in range(left, len(cuts) - 1):
             if cuts[right] >= own[:, 3].max():
                 break
@@ -615,9 +621,10 @@ def _tasks(strips: Any, cuts: Any, pairs: float) -> Iterator[tuple[int, list[tup
             if len(inside) == 0:
                 continue
             rights.append((right, inside))
-            size += int(np.sum((inside[:, 1] - inside[:, 0]) * (inside[:, 3] - inside[:, 2])))
+            size += float(np.sum((inside[:, 1] - inside[:, 0]) * (inside[:, 3] - inside[:, 2])))
+            size += an_item * (cuts[right + 1] - cuts[right])
             if size >= pairs:
                 yield left, rights
-                rights, size = [], 0
+                rights, size = [], 0.0
         if rights:
             yield left, rights
