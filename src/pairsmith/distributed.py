@@ -44,6 +44,7 @@ _NUMBERS = 1 << 22  # in a block of features
 _HELD = 1 << 25  # numbers in a block of features that is sent to workers
 _ROWS = 4096  # of a tile in float64
 _READ = 2000  # multiplications that it costs to read an item, besides whitening it
+_SENT = 1 << 18  # items that are sent at once
 _PARTS = 256  # into which items are cut, if those are not too large
 _AGAIN = 4  # times that a task is submitted once more because its data or workers were lost
 
@@ -502,19 +503,24 @@ class ClusterScan(Scan):
         cuts = _cuts(strips, len(order), int(np.clip(side, 1, max(1, _NUMBERS // max(self.d, 8)))))
         wanted = list(_tasks(strips, cuts, target / width, an_item / width))
 
-        parts = []
-        for low, high in itertools.pairwise(cuts.tolist()):
+        def part(low: int, high: int) -> tiles.Part:
             own = order[low:high]
-            known = self.norms[own], None if scores is None else scores[own]
-            parts.append(Kept(f"items-{self.label}-{low}", tiles.Part, low, own, *known))
+            return tiles.Part(low, own, self.norms[own], None if scores is None else scores[own])
+
+        bounds = list(itertools.pairwise(cuts.tolist()))
+        together = max(1, _SENT * len(bounds) // len(order))  # so many parts are sent at once
+        groups = [
+            Kept(f"items-{self.label}-{at}", list, [part(*own) for own in bounds[at : at + together]])
+            for at in range(0, len(bounds), together)
+        ]
         calls = (
             self.cluster.on_features(
                 tiles.screen,
                 self.moment,
                 screening,
-                parts[left],
-                [parts[right] for right, _ in rights],
-                [own for _, own in rights],
+                [groups[at] for at in sorted({right // together for right in (left, *rights)})],
+                int(cuts[left]),
+                {int(cuts[right]): own for right, own in rights.items()},
                 catch.floor,  # as it is when the task is submitted
                 catch.capacity - len(self.taken),
                 len(self.taken),
@@ -601,7 +607,7 @@ def _cuts(strips: Any, n: int, side: int) -> Any:
     return np.array(cuts)
 
 
-def _tasks(strips: Any, cuts: Any, pairs: float, an_item: float) -> Iterator[tuple[int, list[tuple[int, Any]]]]:
+def _tasks(strips: Any, cuts: Any, pairs: float, an_item: float) -> Iterator[tuple[int, dict[int, Any]]]:
     """Blocks of rows, each with blocks of columns that it meets and the strips in them, some `pairs` together.
 
     An item of a block of columns counts for as much as `an_item` pairs.
@@ -610,7 +616,8 @@ def _tasks(strips: Any, cuts: Any, pairs: float, an_item: float) -> Iterator[tup
         own = strips[slice(*np.searchsorted(strips[:, 0], cuts[left : left + 2]))]
         if len(own) == 0:
             continue
-        rights, size = [], 0.0
+        rights: dict[int, Any] = {}
+        size = 0.0
         for right in range(left, len(cuts) - 1):
             if cuts[right] >= own[:, 3].max():
                 break
@@ -620,11 +627,11 @@ def _tasks(strips: Any, cuts: Any, pairs: float, an_item: float) -> Iterator[tup
             inside = inside[inside[:, 3] > inside[:, 2]]
             if len(inside) == 0:
                 continue
-            rights.append((right, inside))
+            rights[right] = inside
             size += float(np.sum((inside[:, 1] - inside[:, 0]) * (inside[:, 3] - inside[:, 2])))
             size += an_item * (cuts[right + 1] - cuts[right])
             if size >= pairs:
                 yield left, rights
-                rights, size = [], 0.0
+                rights, size = {}, 0.0
         if rights:
             yield left, rights

@@ -290,17 +290,23 @@ def screen(
     features: Features,
     moment: Moment,
     screening: Screening,
-    left: Part,
-    rights: list[Part],
-    strips: list[Any],
+    groups: list[list[Part]],
+    left_place: int,
+    strips: dict[int, Any],
     floor: float,
     capacity: int,
     taken: int,
 ) -> tuple[Hits, float]:
-    """Pairs of `left` with each of `rights`, in its strips, that reach the floor; what every other is at most."""
+    """Pairs of one part with others, by their places, in the strips of each, that reach the floor.
+
+    Also what every other pair of them is at most.
+    """
+    parts = {part.place: part for group in groups for part in group}
+    left = parts[left_place]
     catch, scratch = Catch(floor, _room(capacity) + taken), screening.scratch()
     A, *Y = _narrowed(features, moment, screening, left)
-    for right, own in zip(rights, strips, strict=True):
+    for place, own in strips.items():
+        right = parts[place]
         B, *Z = _narrowed(features, moment, screening, right)
         for i, j, bound, now in screening.passing(A, B, left.place, right.place, own, catch, scratch):
             i, j = i - left.place, j - right.place
