@@ -225,10 +225,11 @@ def test_an_answer_that_finds_no_server_is_kept_and_sent_again(at_work):
     me = at_work(**DESKTOP)
     me.open()
     me.pair()
-    me.page.route("**/api/answer", lambda route: route.abort())
+    me.page.wait_for_load_state("networkidle")  # nothing else is under way that would fail
+    me.page.context.set_offline(True)
     me.page.keyboard.press("ArrowLeft")
     expect(me.page.locator("#status")).to_contain_text("not saved yet")
-    me.page.unroute("**/api/answer")
+    me.page.context.set_offline(False)
     expect(me.page.locator("#status")).to_have_text("Saved.", timeout=10_000)
     me.counted(1)
 
