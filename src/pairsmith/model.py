@@ -290,7 +290,7 @@ class BradleyTerryCV(BradleyTerry):
                 return train, seen
         raise ValueError(
             "validation: an AUC needs labels of more than one class, or a comparison, among the validation items, and"
-            " training data among the others; give more data, or fit BradleyTerry with a ridge of your choice"
+            " training data among the others; give more data, or choose the ridge (BradleyTerry, --ridge)"
         )
 
 
