@@ -83,7 +83,7 @@ class Judge:
         self.test_pairs, self.test_outcomes = pairs[outcomes != 0], outcomes[outcomes != 0]
 
     def __call__(self, pairs: np.ndarray, outcomes: np.ndarray) -> dict[str, float]:
-        model = ps.BradleyTerryCV(ridges=RIDGES[::5], refit=False).fit(
+        model = ps.BradleyTerryCV(ridges=RIDGES[::5], metric="auc", refit=False).fit(
             self.X,
             self.labels,
             labeled=self.labeled,

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
 from pairsmith.logistic import auc
+from pairsmith.model import RIDGES, _Data, _folds
 
 
 def not_for_us(estimator):
@@ -218,9 +219,70 @@ def test_in_pipelines_and_searches():
     assert clone(ps.BradleyTerry(3.0)).ridge == 3.0
 
 
+@pytest.mark.parametrize(("n", "d", "answers", "scale"), [(100, 10, 300, 1.0), (60, 6, 300, 0.5)])
+def test_intervals_under_a_chosen_ridge_contain_the_truth_as_often_as_they_say(n, d, answers, scale):
+    """An AUC, which does not see the scale of scores, chose ridges under which 46% of 90% intervals did."""
+    rng = np.random.default_rng(0)
+    inside = []
+    for _ in range(120):
+        X, beta = rng.standard_normal((n, d)), scale * rng.standard_normal(d)
+        first = rng.integers(n, size=answers)
+        pairs = np.column_stack([first, (first + rng.integers(1, n, size=answers)) % n])
+        wins = np.where(rng.random(answers) < expit((X[pairs[:, 0]] - X[pairs[:, 1]]) @ beta), 1, -1)
+        ranking = ps.BradleyTerryCV(ridges=RIDGES[30:80:3]).fit(X, comparisons=pairs, outcomes=wins).rank(X, level=0.9)
+        truth = X[ranking.index] @ beta
+        inside.append(np.mean((ranking.low < truth) & (truth < ranking.high)))
+    assert 0.87 <= np.mean(inside) <= 0.93
+
+
+def test_a_chosen_ridge_does_not_shrink_scores_to_nothing():
+    rng = np.random.default_rng(13)
+    X, beta = rng.standard_normal((100, 10)), rng.standard_normal(10)
+    pairs = np.array([rng.choice(100, 2, replace=False) for _ in range(300)])
+    wins = np.where(rng.random(300) < expit((X[pairs[:, 0]] - X[pairs[:, 1]]) @ beta), 1, -1)
+    model = ps.BradleyTerryCV().fit(X, comparisons=pairs, outcomes=wins)
+    assert model.ridge_ < 10
+    assert np.std(model.decision_function(X)) > 0.5 * np.std(X @ beta)
+
+
+def test_the_ridge_is_chosen_by_the_likelihood_of_what_was_held_out():
+    X, data = problem(seed=3, n=60, d=5, m=90)
+    pairs, outcomes = data["comparisons"][:70], data["outcomes"][:70].copy()
+    outcomes[[2, 5]] = 0
+    pairs[1] = pairs[0][::-1]  # the same pair again: it is held out together with the first
+    model = ps.BradleyTerryCV(ridges=[10.0, 0.1], held_out=1 / 3).fit(X, comparisons=pairs, outcomes=outcomes)
+    assert model.n_validated_ == 70
+    # The folds are those of the class; what is computed on them is the definition.
+    rows = _Data(clone(model), X, None, None, pairs, outcomes, None)
+    folds = _folds(rows, 3, np.random.default_rng(0))
+    assert [bool(held[0]) for _, held in folds] == [bool(held[1]) for _, held in folds]
+    for ridge, score in zip(model.ridges_, model.scores_, strict=True):
+        total = 0.0
+        for _, held in folds:
+            own = held[:70]
+            beta = ps.BradleyTerry(ridge).fit(X, comparisons=pairs[~own], outcomes=outcomes[~own]).coef_
+            total += sum(
+                -(1 + win) / 2 * np.logaddexp(0, -(X[i] - X[j]) @ beta)
+                - (1 - win) / 2 * np.logaddexp(0, (X[i] - X[j]) @ beta)
+                for (i, j), win in zip(pairs[own], outcomes[own], strict=True)
+            )
+        assert score == pytest.approx(total / 70, rel=1e-6)
+    fits = [ps.BradleyTerry(ridge).fit(X, comparisons=pairs, outcomes=outcomes) for ridge in model.ridges_]
+    own = fits[int(np.argmax(model.scores_))]
+    np.testing.assert_allclose(model.coef_, own.coef_, rtol=1e-6)
+    shares = np.exp(70 * (model.scores_ - model.scores_.max()))
+    spread = sum(
+        share * np.outer(fit.coef_ - own.coef_, fit.coef_ - own.coef_)
+        for share, fit in zip(shares / shares.sum(), fits, strict=True)
+    )
+    expected = own.covariance_root_ @ own.covariance_root_.T + spread
+    np.testing.assert_allclose(model.covariance_root_ @ model.covariance_root_.T, expected, rtol=1e-6)
+
+
 def test_the_ridge_is_chosen_by_items_held_out():
     X, data = problem(seed=1, n=300, d=20, m=600)
-    model = ps.BradleyTerryCV().fit(X, **data)
+    model = ps.BradleyTerryCV(metric="auc").fit(X, **data)
+    assert model.auc_ == model.scores_.max()
     assert len(model.scores_) == 100
     assert model.scores_[model.ridges_ == model.ridge_] == model.scores_.max()
     np.testing.assert_allclose(model.coef_, ps.BradleyTerry(model.ridge_).fit(X, **data).coef_, rtol=1e-5)
@@ -303,7 +365,13 @@ def test_ridges_are_positive():
             ps.BradleyTerryCV(**wrong).fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="metric: 'accuracy' is unknown"):
         ps.BradleyTerryCV(metric="accuracy").fit(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match="validation: an AUC needs"):
+    with pytest.raises(ValueError, match="validation: for an AUC labels"):
+        ps.BradleyTerryCV(metric="auc").fit(np.eye(4), comparisons=[(0, 1)], outcomes=[1])
+    with pytest.raises(ValueError, match="validation: labels or comparisons are needed"):
+        ps.BradleyTerryCV().fit(np.eye(4), comparisons=[(0, 1), (1, 2)], outcomes=[1, 1], validation=[3])
+    with pytest.raises(ValueError, match="refit=False needs one set"):
+        ps.BradleyTerryCV(refit=False).fit(np.eye(4), comparisons=[(0, 1), (1, 2)], outcomes=[1, 1])
+    with pytest.raises(ValueError, match="one sample .* leaves nothing to hold out"):
         ps.BradleyTerryCV().fit(np.eye(4), comparisons=[(0, 1)], outcomes=[1])
 
 

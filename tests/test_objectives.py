@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import pairsmith as ps
-from oracle import all_pairs
+from oracle import all_pairs, logdet
+from pairsmith.selection import GAINS
 
 RIDGE = 0.2
 WITH_MODEL = ("local-d-optimal", "averaged-d-optimal", "entropy", "fisher", "mutual-information")
@@ -252,3 +253,34 @@ def test_entropy_of_a_million_items():
     assert np.all(np.diff(gaps) >= -1e-15)
     assert gaps[0] == pytest.approx(np.diff(s).min(), abs=1e-15)
     assert np.bincount(selection.pairs.ravel()).max() <= 3
+
+
+@pytest.mark.parametrize("objective", ["d-optimal", "random", *GAINS])
+def test_log_det_is_told_as_it_is_whatever_a_gain_is(objective):
+    X, model = problem(0)
+    labeled, compared = [0, 3], [(1, 2), (4, 7)]
+    known = {"labeled": labeled, "comparisons": compared, "model": model}
+    selection = ps.select(X, 5, ridge=0.5, objective=objective, random_state=0, **known)
+    assert selection.logdet_before == pytest.approx(logdet(X, 0.5, labeled, compared))
+    for step in range(5):
+        expected = logdet(X, 0.5, labeled, [*compared, *selection.pairs[: step + 1]])
+        assert selection.logdet[step] == pytest.approx(expected)
+    if "log det" in selection.gain_is:
+        np.testing.assert_allclose(np.diff(selection.logdet, prepend=selection.logdet_before), selection.gains)
+
+
+def test_only_log_det_is_certified():
+    X, model = problem(0)
+    for objective in GAINS:
+        with pytest.raises(ValueError, match=f"certify bounds log det, which is not what objective='{objective}'"):
+            ps.select(X, 3, objective=objective, certify=True, model=model)
+
+
+def test_a_optimal_resumed_has_the_gains_of_a_whole_run(tmp_path):
+    X = np.random.default_rng(2).standard_normal((30, 4))
+    path, options = tmp_path / "run.json", {"objective": "a-optimal", "ridge": 1e-3, "labeled": [1, 2]}
+    whole = ps.select(X, 8, **options)
+    ps.select(X, 3, checkpoint=path, **options)
+    resumed = ps.select(X, 8, checkpoint=path, **options)
+    np.testing.assert_array_equal(resumed.pairs, whole.pairs)
+    np.testing.assert_allclose(resumed.gains, whole.gains, rtol=1e-6)

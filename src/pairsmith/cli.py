@@ -290,7 +290,7 @@ def fit(
         Path | None, typer.Option(help="Absolute labels: a column of ids and one of labels, of two values.")
     ] = None,
     ridge: Annotated[
-        str, typer.Option(help="Penalty on the coefficients. auto: what orders held-out items best.")
+        str, typer.Option(help="Penalty on the coefficients. auto: the one under which held-out answers are likeliest.")
     ] = "auto",
     id_column: Annotated[
         str | None,
@@ -338,7 +338,11 @@ def fit(
     model: pairsmith.BradleyTerry
     if ridge == "auto":
         model = pairsmith.BradleyTerryCV().fit(X, **known, sample_weight=weights)
-        told = f"ridge {model.ridge_:.3g}: AUC {model.scores_.max():.3f} on {model.n_validated_} held out"
+        told = f"ridge {model.ridge_:.3g}"
+        chosen = (
+            f"The ridge was chosen by {model.n_validated_} held out: log likelihood {model.scores_.max():.3f} each"
+            f" ({np.log(0.5):.3f} by guessing), AUC {model.auc_:.3f}."
+        )
         if model.n_validated_ < FEW:
             warnings.warn(
                 f"only {model.n_validated_} of the answers and labels could be held out to choose the ridge by, which"
@@ -347,13 +351,15 @@ def fit(
             )
     else:
         model = pairsmith.BradleyTerry(_number(ridge, "--ridge")).fit(X, **known, sample_weight=weights)
-        told = f"ridge {model.ridge:.3g}"
+        told, chosen = f"ridge {model.ridge:.3g}", ""
     model.save(output)
     right = model.compare(X, known["comparisons"])
     decided = known["outcomes"] != 0
     agree = np.mean((right[decided] > 0.5) == (known["outcomes"][decided] > 0)) if decided.any() else np.nan
     console = Console(highlight=False)
     console.print(f"Fitted to {len(known['comparisons'])} answers and {len(known.get('y', []))} labels ({told}).")
+    if chosen:
+        console.print(chosen, soft_wrap=True)
     console.print(f"It agrees with {agree:.0%} of the answers it was fitted to.")
     console.print(f"Wrote {escape(str(output))}")
 
@@ -420,6 +426,11 @@ def rank(
     for path in (output, plot):
         if path is not None:
             print(f"Wrote {path}", file=sys.stderr if output is None else sys.stdout)
+    print(
+        "Note: intervals count what the answers leave open about the weights of the features, not what features do not"
+        " explain of an item; where that is much, they are too narrow.",
+        file=sys.stderr,
+    )
 
 
 app.command()(campaigns.label)
@@ -620,7 +631,7 @@ def _summarise(selection: Selection, path: Path) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show an id still gets its table
     console = Console(highlight=False)
-    before, after = selection.logdet[0] - selection.gains[0], selection.logdet[-1]
+    before, after = selection.logdet_before, selection.logdet[-1]
     console.print(
         f"Picked {len(selection)} pairs in {selection.seconds[-1]:.2f} s"
         f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
@@ -637,6 +648,7 @@ def _summarise(selection: Selection, path: Path) -> None:
     table.add_column("first")
     table.add_column("second")
     table.add_column("gain", justify="right")
+    table.caption = f"gain: {selection.gain_is}"
     for row in shown.itertuples():
         table.add_row(str(row.rank), escape(str(row.first)), escape(str(row.second)), f"{row.gain:.4f}")
     console.print(table)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, log_expit, ndtr, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from pairsmith.candidates import Ints, as_items, check_items
+from pairsmith.candidates import Bools, Ints, as_items, check_items
 from pairsmith.logistic import auc, average, blocks, minimise
 from pairsmith.storage import write_whole
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
+METRICS = "log-likelihood", "auc", "auc-labels", "auc-comparisons"
 RIDGES = 0.5 * 1.5 ** np.arange(50, -50, -1.0)  # the paper's code: C = 1.5^i, i = -50 to 49
 _VERSION = 1
 
@@ -86,7 +87,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
         self._learn(data, np.ones(len(data.y), dtype=bool), float(self.ridge))
         return self
 
-    def _learn(self, data: _Data, use: npt.NDArray[np.bool_], ridge: float, start: Floats | None = None) -> None:
+    def _learn(self, data: _Data, use: Bools, ridge: float, start: Floats | None = None) -> None:
         rows, y, weights = (part if use.all() else part[use] for part in (data.rows, data.y, data.weights))
         self.coef_, factor = minimise(rows, y, weights, ridge, start)
         self.covariance_root_ = solve_triangular(factor, np.eye(len(factor)))
@@ -120,7 +121,10 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     def rank(self, X: Any, level: float = 0.9) -> pd.DataFrame:
         """Items, best first: score, standard error, interval at this level, and P(above the next item).
 
-        The index names the items: the index of a frame, or row numbers.
+        The index names the items: the index of a frame, or row numbers. Errors, intervals and P(above the next) count
+        what the answers leave open about beta. They take for granted that scores are linear in the features: what
+        features do not explain of an item is not in them. With item effects of standard deviation 1 beside linear
+        scores, 90% intervals cover 40, 25 and 12% of the true scores after 300, 1,000 and 5,000 answers.
         """
         import pandas as pd
 
@@ -201,25 +205,32 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
 
 
 class BradleyTerryCV(BradleyTerry):
-    """Bradley-Terry with the ridge that orders items best which it has not seen (Sec. 6.1).
+    """Bradley-Terry with the ridge under which held-out answers are likeliest, or, as the paper has it, ordered best.
+
+    A log likelihood sees the scale of the scores, which intervals depend on; an AUC (Sec. 6.1) sees only their order.
+    What is left open about the ridge counts as well: `covariance_root_` is that of H^-1 plus the spread of the
+    estimates over all ridges, each weighted by the likelihood of what was held out from it.
 
     Parameters
     ----------
     ridges : the ridges to try; None for the paper's, 100 from 3e8 down to 1e-9.
-    metric : "auc" (the mean of the next two, or the one there is), "auc-labels" or "auc-comparisons".
-    held_out : the share of items kept for validation where `fit` is not told which.
+    metric : "log-likelihood", of labels and answers; or the paper's "auc" (the mean of the next two, or the one there
+        is), "auc-labels" and "auc-comparisons".
+    held_out : where `fit` is not told what to validate on, for the log likelihood the share of the answers held out at
+        a time, in as many folds as it takes to hold out each of them once; for an AUC the share of items, held out once.
     refit : whether the final fit is to everything, the validation items included.
-    random_state : seeds which items are held out.
+    random_state : seeds what is held out.
 
     Attributes
     ----------
-    ridge_ : the ridge chosen. scores_ : the metric for each of ridges_. n_validated_ : what was held out.
+    ridge_ : the ridge chosen. scores_ : the metric for each of ridges_, a log likelihood in nats an answer.
+    auc_ : the AUC of what was held out, under ridge_; nan where there is none. n_validated_ : how much that was.
     """
 
     def __init__(
         self,
         ridges: npt.ArrayLike | None = None,
-        metric: str = "auc",
+        metric: str = "log-likelihood",
         held_out: float = 0.25,
         refit: bool = True,
         random_state: int | None = 0,
@@ -243,31 +254,52 @@ class BradleyTerryCV(BradleyTerry):
     ) -> Self:
         """As BradleyTerry.fit. `validation` names the rows of X to validate on: no item is on both sides."""
         data = _Data(self, X, y, labeled, comparisons, outcomes, sample_weight)
-        if self.metric not in ("auc", "auc-labels", "auc-comparisons"):
-            raise ValueError(f"metric: {self.metric!r} is unknown; choose auc, auc-labels or auc-comparisons")
+        if self.metric not in METRICS:
+            raise ValueError(f"metric: {self.metric!r} is unknown; choose one of {', '.join(METRICS)}")
         ridges = np.atleast_1d(np.asarray(RIDGES if self.ridges is None else self.ridges, dtype=np.float64))
         if ridges.size == 0:
             raise ValueError("ridges is empty; give at least one positive number, or None")
         for ridge in ridges.ravel():
             _check_ridge(ridge, "ridges")
+        splits = self._splits(data, validation)
         self.classes_ = data.classes
         self.ridges_ = np.sort(ridges)[::-1]  # from simple to free, each fit starting from the one before
-        train, seen = self._split(data, validation)
-        scores, fits, start = [], [], None
-        for ridge in self.ridges_:
-            start, _ = minimise(data.rows[train], data.y[train], data.weights[train], float(ridge), start)
-            fits.append(start)
-            scores.append(_auc(data, start, seen, self.metric))
-        self.scores_ = np.array(scores)
-        self.n_validated_ = int(np.sum(seen & ~data.tie & (data.weights > 0)))
+        seen = np.any([held for _, held in splits], axis=0)
+        margins = np.full((len(self.ridges_), len(data.y)), np.nan)  # beta'row of what was held out, a row a ridge
+        for train, held in splits:
+            start = None
+            for margin, ridge in zip(margins, self.ridges_, strict=True):
+                start, _ = minimise(data.rows[train], data.y[train], data.weights[train], float(ridge), start)
+                margin[held] = data.rows[held] @ start
+        likelihood = np.array([data.weights[seen] @ log_expit(data.y[seen] * margin[seen]) for margin in margins])
+        if self.metric == "log-likelihood":
+            self.scores_ = likelihood / data.weights[seen].sum()
+            self.n_validated_ = int(np.sum(seen[: data.given]))
+        else:
+            self.scores_ = np.array([_auc(data, margin, seen, self.metric) for margin in margins])
+            self.n_validated_ = int(np.sum(seen & ~data.tie))
         best = int(np.argmax(self.scores_ >= self.scores_.max() - 1e-12))
         self.ridge_ = float(self.ridges_[best])
-        use = np.ones(len(data.y), dtype=bool) if self.refit else train
-        self._learn(data, use, self.ridge_, fits[best])
+        self.auc_ = _auc(data, margins[best], seen, self.metric)
+        use = np.ones(len(data.y), dtype=bool) if self.refit else splits[0][0]
+        self._learn(data, use, self.ridge_)
+        if self.metric == "log-likelihood":
+            self._widen(data, use, likelihood)
         return self
 
-    def _split(self, data: _Data, validation: npt.ArrayLike | None) -> tuple[npt.NDArray[np.bool_], Any]:
-        """Which rows of the data are for training and which for validation: those whose items are all on one side."""
+    def _widen(self, data: _Data, use: Bools, likelihood: Floats) -> None:
+        """Add to the posterior's covariance how far the estimate moves over ridges that are as likely as this one."""
+        share = np.exp(likelihood - likelihood.max())
+        share /= share.sum()
+        moved, start = [], self.coef_
+        for at in np.flatnonzero(share > 1e-3):
+            start, _ = minimise(data.rows[use], data.y[use], data.weights[use], float(self.ridges_[at]), start)
+            moved.append(np.sqrt(share[at]) * (start - self.coef_))
+        both = np.vstack([self.covariance_root_.T, *moved])
+        self.covariance_root_ = np.linalg.qr(both, mode="r").T
+
+    def _splits(self, data: _Data, validation: npt.ArrayLike | None) -> list[tuple[Bools, Bools]]:
+        """Which rows of the data are to train on, and which are held out from that."""
         if validation is not None:
             items = as_items(validation, "validation").ravel()
             check_items(items, data.n_items, "validation")
@@ -279,19 +311,47 @@ class BradleyTerryCV(BradleyTerry):
                 rng = np.random.default_rng(self.random_state)
             except (TypeError, ValueError):
                 raise ValueError(f"random_state must be None or a whole number, got {self.random_state!r}") from None
+            if self.metric == "log-likelihood":
+                if not self.refit:
+                    raise ValueError("refit=False needs one set to train on; name the items to validate on, validation=")
+                return _folds(data, max(2, round(1 / self.held_out)), rng)
             count = max(1, round(self.held_out * data.n_items))
             tries = (rng.choice(data.n_items, count, replace=False) for _ in range(50))
         for items in tries:
             held = np.zeros(data.n_items, dtype=bool)
             held[items] = True
             train = ~held[data.first] & ~held[data.second]
-            seen = held[data.first] & held[data.second]
-            if train.any() and not np.isnan(_auc(data, np.zeros(data.rows.shape[1]), seen, self.metric)):
-                return train, seen
+            seen = held[data.first] & held[data.second] & (data.weights > 0)
+            measurable = self.metric == "log-likelihood" or not np.isnan(
+                _auc(data, np.zeros(len(data.y)), seen, self.metric)
+            )
+            if train.any() and seen.any() and measurable:
+                return [(train, seen)]
+        needed = "labels or comparisons"
+        if self.metric != "log-likelihood":
+            needed = "for an AUC labels of more than one class, or a comparison,"
         raise ValueError(
-            "validation: an AUC needs labels of more than one class, or a comparison, among the validation items, and"
-            " training data among the others; give more data, or choose the ridge (BradleyTerry, --ridge)"
+            f"validation: {needed} are needed among the validation items, and training data among the others; give"
+            " more data, or choose the ridge (BradleyTerry, --ridge)"
         )
+
+
+def _folds(data: _Data, count: int, rng: np.random.Generator) -> list[tuple[Bools, Bools]]:
+    """So many folds of the answers and labels; all answers to one pair are in the same, or they would tell each other.
+
+    Zero weights count as not being there.
+    """
+    there = data.weights > 0
+    codes = np.minimum(data.first, data.second) * data.n_items + np.maximum(data.first, data.second)
+    pairs, pair = np.unique(codes[there], return_inverse=True)
+    if len(pairs) < 2:
+        raise ValueError(
+            "a ridge is chosen by what is held out, and one sample (a single pair or label) leaves nothing to hold out;"
+            " give more data, or choose the ridge (BradleyTerry, --ridge)"
+        )
+    fold = np.full(len(codes), -1)
+    fold[there] = (rng.permutation(len(pairs)) % count)[pair]
+    return [((fold >= 0) & (fold != at), fold == at) for at in range(min(count, len(pairs)))]
 
 
 class _Data:
@@ -331,7 +391,7 @@ class _Data:
         self.classes = _classes(labels)
         pairs = _as_comparisons([] if comparisons is None else comparisons, self.n_items, "comparisons")
         wins = _as_outcomes([] if outcomes is None else outcomes, len(pairs))
-        given = len(items) + len(pairs)
+        self.given = given = len(items) + len(pairs)  # rows; those after are the second halves of ties
         if given == 0:
             raise ValueError("y and comparisons are both empty; the model needs one of them to learn from")
         try:
@@ -357,18 +417,21 @@ class _Data:
             self.rows[part] -= X[self.second[part]]
 
 
-def _auc(data: _Data, beta: Floats, rows: Any, metric: str) -> float:
-    """The area under the ROC curve on these rows of the data, nan where there is none. Ties do not count."""
+def _auc(data: _Data, margins: Floats, rows: Bools, metric: str) -> float:
+    """The area under the ROC curve on these rows of the data by their beta'row, nan where there is none.
+
+    Ties do not count.
+    """
     single = data.first == data.second
     parts = []
     if metric != "auc-comparisons":
         own = rows & single & (data.weights > 0)
         if len(np.unique(data.y[own])) == 2:
-            parts.append(auc(data.y[own], data.rows[own] @ beta, data.weights[own]))
+            parts.append(auc(data.y[own], margins[own], data.weights[own]))
     if metric != "auc-labels":
         own = rows & ~single & ~data.tie & (data.weights > 0)
         if own.any():  # with its mirror image, so that it does not matter which item is called the first
-            y, scores, weights = data.y[own], data.rows[own] @ beta, data.weights[own]
+            y, scores, weights = data.y[own], margins[own], data.weights[own]
             both = np.concatenate([y, -y]), np.concatenate([scores, -scores])
             parts.append(auc(*both, np.concatenate([weights, weights])))
     return float(np.mean(parts)) if parts else np.nan

@@ -53,6 +53,12 @@ OBJECTIVES = {
     "mutual-information": 40,
     "random": 0,
 }
+GAINS = {  # what a gain is, where it is not what log det of the information grows by
+    "a-optimal": "what the trace of A^-1, the summed variance of the coefficients, falls by",
+    "entropy": "how open the answer is under the model, in nats",
+    "fisher": "what the Fisher information ratio grows by",
+    "mutual-information": "what the answer tells about the coefficients, in nats",
+}
 BY_ENGINE = ("d-optimal", "local-d-optimal", "averaged-d-optimal")
 WITH_MODEL = ("local-d-optimal", "averaged-d-optimal", "entropy", "fisher", "mutual-information")
 RESUMABLE = (*BY_ENGINE, "a-optimal")
@@ -63,19 +69,25 @@ class Selection:
     """The pairs that were picked, in order, and what each was worth."""
 
     pairs: Ints  # (k, 2) row numbers, i < j
-    gains: Floats  # (k,) what each pick added to the objective at its step: log(1 + d_e) for D-optimality
-    logdet: Floats  # (k,) log det A after each pick
+    gains: Floats  # (k,) what each pick added to the objective at its step: log(1 + d_e), or see `gain_is`
+    logdet: Floats  # (k,) log det A after each pick, whatever the objective
     seconds: Floats  # (k,) from the call to each pick
     objective: str
     algorithm: str
     ridge: float
-    bound: float | None = None  # with certify: no k candidates give more than this over no pairs at all
+    logdet_before: float  # log det A before the first pick
+    bound: float | None = None  # with certify: no k candidates raise log det A by more than this
     optimality: float | None = None  # the share of it that these reach
     ids: npt.NDArray[Any] | None = field(default=None, repr=False)  # the items' own names, where X had any
     diagnostics: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    @property
+    def gain_is(self) -> str:
+        """What a gain is under this objective, in words."""
+        return GAINS.get(self.objective, "what log det of the information grows by")
 
     def to_frame(self) -> pd.DataFrame:
         """A table with one row a pair: rank, the two items' ids (row numbers where X had none), gain, log det."""
@@ -158,7 +170,8 @@ def select(
         have a standard deviation of 2 beforehand.
     certify : bool or int
         Prove how close log det comes to the best possible k pairs: `bound` and `optimality` of the result. It takes
-        another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound.
+        another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound. For
+        D-optimality, its two relatives and random pairs: for other criteria no such bound is known.
     random_state : None, int or numpy.random.Generator
         Seeds the random objective.
     n_jobs : int
@@ -207,6 +220,8 @@ def select(
     features, ids = as_features(X)
     ids, n = ids if named is None else named, len(features)
     refinements = _refinements(certify)
+    if refinements is not None and objective in GAINS:
+        raise ValueError(f"certify bounds log det, which is not what objective={objective!r} maximises; leave it out")
 
     known = as_items([] if labeled is None else labeled, "labeled")
     if known.ndim != 1:
@@ -258,7 +273,9 @@ def select(
                 raise ValueError(
                     f"checkpoint {checkpoint} holds the pair ({i}, {j}), which cannot be; name another file"
                 )
-            note(i, j, design.add(i, j)[0])
+            gain, v = design.add(i, j)
+            # |v|^2 = |A^-1 x|^2 / (1 + d) is what the pair takes off the trace, by Sherman-Morrison.
+            note(i, j, float(v @ v) if objective == "a-optimal" else gain)
             remaining.take(i, j)
     left = k - len(pairs)
 
@@ -328,6 +345,7 @@ def select(
         objective=objective,
         algorithm=algorithm,
         ridge=lam,
+        logdet_before=start,
         bound=bound,
         optimality=optimality,
         ids=ids,

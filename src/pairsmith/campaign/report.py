@@ -174,10 +174,11 @@ def advise(curve: list[dict[str, Any]]) -> dict[str, Any]:
     if before["doubt"] - now < LITTLE:
         return {
             "stop": True,
-            "text": "You can stop: the ranking hardly gets surer. The chance that two items stand in the wrong order"
-            f" went {fell}.",
+            "text": "More answers hardly change what the model learns from the features. If features explain all of"
+            f" quality, the chance that two items stand in the wrong order went {fell}; if they do not, it is higher.",
         }
     return {
         "stop": False,
-        "text": f"Go on: the chance that two items stand in the wrong order still falls, {fell}.",
+        "text": "Go on: the chance that two items stand in the wrong order, as far as features explain it, still falls,"
+        f" {fell}.",
     }
