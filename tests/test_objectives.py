@@ -1,5 +1,7 @@
 """Every criterion against its definition, by enumeration."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -284,3 +286,52 @@ def test_a_optimal_resumed_has_the_gains_of_a_whole_run(tmp_path):
     resumed = ps.select(X, 8, checkpoint=path, **options)
     np.testing.assert_array_equal(resumed.pairs, whole.pairs)
     np.testing.assert_allclose(resumed.gains, whole.gains, rtol=1e-6)
+
+
+def exact_ratio(X, weights, pairs, candidates, ridge):
+    """The Fisher information ratio by its definition, in rational arithmetic."""
+    d = X.shape[1]
+    rows = [[Fraction(float(value)) for value in row] for row in X]
+    vector = {(i, j): [a - b for a, b in zip(rows[i], rows[j], strict=True)] for i, j in candidates}
+
+    def mean(some):
+        return [
+            [
+                sum(Fraction(weights[e]) * vector[e][r] * vector[e][c] for e in some) / len(some)
+                + Fraction(ridge) * (r == c)
+                for c in range(d)
+            ]
+            for r in range(d)
+        ]
+
+    I_q, I_p = mean(pairs), mean(candidates)
+    for p in range(d):  # I_q^-1 I_p by elimination
+        for r in range(d):
+            if r != p:
+                ratio = I_q[r][p] / I_q[p][p]
+                I_q[r] = [a - ratio * b for a, b in zip(I_q[r], I_q[p], strict=True)]
+                I_p[r] = [a - ratio * b for a, b in zip(I_p[r], I_p[p], strict=True)]
+    return -sum(I_p[p][p] / I_q[p][p] for p in range(d))
+
+
+@pytest.mark.parametrize("scales", [[1.0, 1.0, 1.0], [1.0, 1.0, 1e4], [1e-4, 1.0, 1e4], [1e-6, 1e3, 1e6]])
+@pytest.mark.parametrize("ridge", [1e-2, 1e-8])
+def test_fisher_on_columns_of_any_scale(scales, ridge):
+    X, model = problem(4, n=6)
+    X = X * scales
+    model.coef_ = model.coef_ / scales
+    selection = ps.select(X, 3, ridge=ridge, objective="fisher", model=model)
+    candidates = all_pairs(6)
+    weights = {pair: float(weight(X, model, *pair)) for pair in candidates}
+    picked, total = [], 0
+    for pair, gain in zip(map(tuple, selection.pairs.tolist()), selection.gains, strict=True):
+        worth = {
+            other: exact_ratio(X, weights, [*picked, other], candidates, ridge)
+            for other in candidates
+            if other not in picked
+        }
+        assert float(worth[pair] / max(worth.values())) == pytest.approx(1, rel=1e-6)
+        if picked:
+            assert gain == pytest.approx(float(worth[pair] - total), rel=1e-6)
+        picked.append(pair)
+        total = worth[pair]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import qr, solve_triangular
 from scipy.special import expit
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +25,8 @@ class Design:
     What is kept is a root W of the inverse, A^-1 = W W', so that d_ij = |W'(x_i - x_j)|^2: a sum of squares,
     in which nothing cancels. Forming A or A^-1 would square the condition number, and with a small ridge lose
     every digit. With the `scores` of a model each term of A has the weight p (1 - p) of its answer, and so has d_ij.
-    `logdet` is log det A; `uncertainty` estimates how far rounding may have moved a gain.
+    `logdet` is log det A; `uncertainty` bounds how far rounding may have moved d_ij, relatively, of pairs that were
+    picked because none had a larger one. `extent` is how far apart items are in each column, where it is known.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Design:
         labeled: npt.NDArray[np.int64] = _NONE,
         comparisons: npt.NDArray[np.int64] = _NONE,
         scores: Floats | None = None,
+        extent: Floats | None = None,
     ) -> None:
         d = X.shape[1]
         self.scores = scores
@@ -41,27 +44,40 @@ class Design:
         for at in range(0, len(labeled), _CHUNK):
             own = labeled[at : at + _CHUNK]
             weight = 1.0 if scores is None else logistic_weight(scores[own])[:, None]
-            rows = _fold(rows, X[own].astype(np.float64) * np.sqrt(weight))
+            rows = fold(rows, X[own].astype(np.float64) * np.sqrt(weight))
         for at in range(0, len(comparisons), _CHUNK):
             i, j = comparisons[at : at + _CHUNK].T
-            rows = _fold(rows, np.subtract(X[i], X[j], dtype=np.float64) * np.sqrt(self.weight(i, j))[:, None])
-        # rows'rows = V s^2 V', so A = V (s^2 + ridge) V'. hypot and the SVD survive scales that squares do not.
-        _, singular, Vt = np.linalg.svd(rows, full_matrices=True)
-        spectrum = np.full(d, np.sqrt(ridge))
-        spectrum[: len(singular)] = np.hypot(singular, np.sqrt(ridge))
-        self.root: Floats = np.ascontiguousarray(Vt.T / spectrum)
-        self.logdet = float(2 * np.sum(np.log(spectrum)))
+            rows = fold(rows, np.subtract(X[i], X[j], dtype=np.float64) * np.sqrt(self.weight(i, j))[:, None])
+        self.root: Floats
+        self.root, self.logdet = inverse_root(rows, np.full(d, np.sqrt(ridge)))
         # From here on only differences count. Centred they keep more digits, and about a median an outlier takes none.
         # X that is too large to be copied, or is elsewhere, is centred block by block, where it is used.
         self.n = len(X)
         self.center: Floats = np.median(X[:: -(-len(X) // 1001)].astype(np.float64), axis=0)
         self.centred = isinstance(X, np.ndarray) and X.size * 8 <= COMFORTABLE
         self.given = X - self.center if self.centred else X
-        # What float64 may have got wrong in a gain. Singular values are good to eps times the largest, which is this
-        # relative error of an eigenvalue of A; terms of A^-1 x likewise, which counts at each pick.
-        whole = spectrum[: len(singular)]
-        noise = np.finfo(np.float64).eps * float(singular.max(initial=0.0))
-        self.uncertainty = float(np.max((2 * singular / whole + noise / whole) * (noise / whole), initial=0.0))
+        # What rounding takes from the root and from u = W'x (`note_rounding`). Rows of A that are off by eps, relatively,
+        # move |u|^2 by 2 u'S' eps |rows||W||u| at most, S = rows W: by so much more than u itself is off as S u is long.
+        # S u = (A^-1 rows')'x, and A^-1 rows' = V s / (s^2 + ridge) U' by the singular values.
+        self.extent: Floats = np.ptp(np.asarray(X), axis=0).astype(np.float64) if extent is None else extent
+        self.sizes: Floats = np.maximum(self.extent, np.abs(rows).max(axis=0, initial=0.0))
+        _, singular, Vt = np.linalg.svd(rows, full_matrices=False)
+        whole = np.hypot(singular, np.sqrt(ridge))
+        self.growth = 1 + terms_of(self.extent, Vt.T * (singular / whole / whole))
+        self.uncertainty = 0.0
+
+    def terms(self) -> float:
+        """How long all terms of a u = W'x can be together, x any difference of two items or row of A."""
+        return terms_of(self.sizes, self.root)
+
+    def note_rounding(self, largest: float, terms: float) -> None:
+        """A pair was picked for its d_ij, the largest: how far may rounding have moved that, or another's?
+
+        eps takes as much from u as its `terms` are long, and |u|^2 is to be compared with the largest.
+        """
+        if largest > 0:
+            blur = 8 * np.sqrt(len(self.extent)) * np.finfo(np.float64).eps * self.growth * terms / np.sqrt(largest)
+            self.uncertainty = max(self.uncertainty, float(blur))
 
     def weight(self, i: Any, j: Any) -> Floats:
         """w_ij of pairs: p (1 - p) under the scores, or 1."""
@@ -93,8 +109,6 @@ class Design:
             self.root[:, own] = v / length
         gain = float(np.log1p(s))
         self.logdet += gain
-        blur = 2 * np.finfo(np.float64).eps * float((np.abs([x_i, x_j]) @ np.abs(v)).max()) / np.sqrt(1 + s)
-        self.uncertainty = max(self.uncertainty, blur)
         return gain, v
 
     def factor(self) -> Floats:
@@ -145,10 +159,35 @@ def logistic_weight(score: Any) -> Floats:
     return np.asarray(expit(score) * expit(-score))
 
 
-def _fold(rows: Floats, more: Floats) -> Floats:
+def inverse_root(rows: Floats, prior: Floats) -> tuple[Floats, float]:
+    """W with W W' = B^-1 and log det B, B = rows'rows + diag(prior^2).
+
+    By QR, which never forms B. Columns are brought to one scale, and rows go in with the longest first and the columns
+    pivoted: then a small column or row keeps its digits beside a large one (Cox and Higham, 1998).
+    """
+    scale = np.hypot(np.abs(rows).max(axis=0, initial=0.0), prior)
+    stacked = _longest_first(np.vstack([rows / scale, np.diag(prior / scale)]))
+    R, order = qr(stacked, mode="r", pivoting=True, check_finite=False)
+    R = R[: len(prior)]
+    W = np.empty_like(R)
+    W[order] = solve_triangular(R, np.eye(len(R)), check_finite=False)
+    return W / scale[:, None], float(2 * np.sum(np.log(np.abs(np.diag(R))) + np.log(scale)))
+
+
+def terms_of(extent: Floats, factor: Floats) -> float:
+    """How long the terms x_c F_c of F'x can be together, F_c the rows of F, |x_c| at most `extent`."""
+    return float(extent @ np.sqrt(np.einsum("cb,cb->c", factor, factor)))
+
+
+def fold(rows: Floats, more: Floats) -> Floats:
     """At most d rows with the same rows'rows as both together."""
     stacked = np.vstack([rows, more])
-    return stacked if len(stacked) <= stacked.shape[1] else _upper(stacked)
+    return stacked if len(stacked) <= stacked.shape[1] else _upper(_longest_first(stacked))
+
+
+def _longest_first(rows: Floats) -> Floats:
+    """For a QR: then short rows keep their digits."""
+    return rows[np.argsort(-np.abs(rows).max(axis=1), kind="stable")]
 
 
 def _upper(rows: Floats) -> Floats:

@@ -55,7 +55,7 @@ def engine(
             for i, j, d_ij, blur in picked:
                 gain = float(np.log1p(d_ij))
                 design.logdet += gain
-                design.uncertainty = max(design.uncertainty, blur)
+                design.note_rounding(d_ij, blur)
                 yield i, j, gain
 
 
@@ -109,7 +109,7 @@ class _Search:
     # The front: picks are made here.
 
     def picks(self) -> list[tuple[int, int, float, float]]:
-        """Take the best remaining pairs into the design: some (i, j, d_ij, uncertainty), none if no pair is left."""
+        """Take the best remaining pairs into the design: some (i, j, d_ij, length of terms), none if no pair is left."""
         while True:
             burst = int(_BURST / (self.X_front.size + 3 * self.d**2 + 2 * len(self.value)))
             count = 1 if self.capped else min(max(burst, 1), 256, self.left)
@@ -124,6 +124,7 @@ class _Search:
                 self.X_front,
                 self.design.root,
                 self.V[self.m :],
+                self.design.sizes,
                 count,
                 self.limit,
                 self.margin,

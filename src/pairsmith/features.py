@@ -165,11 +165,16 @@ def _plain(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
 
-def as_ridge(ridge: float | str, X: Any) -> float:
-    """The objective's lambda as a number that float64 can work with at the scale of X."""
-    extremes = over_blocks(X, _extremes)
-    high = np.max([most for most, _ in extremes], axis=0).astype(np.float64)
-    low = np.min([least for _, least in extremes], axis=0).astype(np.float64)
+def extremes(X: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The largest and the smallest number in each column."""
+    found = over_blocks(X, _extremes)
+    high = np.max([most for most, _ in found], axis=0).astype(np.float64)
+    return high, np.min([least for _, least in found], axis=0).astype(np.float64)
+
+
+def as_ridge(ridge: float | str, X: Any, bounds: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]) -> float:
+    """The objective's lambda as a number that float64 can work with at the scale of X; `bounds` are its extremes."""
+    high, low = bounds
     largest = float(max(high.max(), -low.min()))
     if largest > 1e152 or 0 < largest < 1e-152:
         raise ValueError(f"X has a largest entry of {largest:.1e}, whose square float64 cannot hold; rescale X")

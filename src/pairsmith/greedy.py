@@ -149,6 +149,7 @@ def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
             if number > 0 or largest == -np.inf:
                 return  # every pair that is left has an item at its cap
             i, j = (int(item) for item in run.remaining.rows.pairs(np.array([-number]))[0])
+            run.design.note_rounding(largest, run.design.terms())
             gain, v = run.design.add(i, j)
             run.remaining.take(i, j)
             yield i, j, gain
@@ -190,7 +191,9 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
         if pair == -1:
             return
         i, j = divmod(int(pair), n)
+        terms = design.terms()
         exact, V[step] = design.add(i, j)
+        design.note_rounding(np.expm1(exact), terms)
         remaining.take(i, j)
         yield i, j, exact
         if rule == kernels.SCALAR and not memoize:

@@ -440,22 +440,28 @@ def refine(value, first, second, weight, X, root, near, listed):
 
 
 @_compiled
-def picks(value, first, second, weight, X, root, V, count, limit, margin, near, equal, listed, place, gain, blur):
+def picks(value, first, second, weight, X, root, V, sizes, count, limit, margin, near, equal, listed, place, gain, blur):
     """Take up to `count` times the best pair of the front into the design; returns how many times it could.
 
-    Fills in their place, d_e and uncertainty, and V with their v. Ends when the best no longer reaches the limit.
+    Fills in their place, d_e, V with their v, and the length of all terms of a u = W'x (Design.note_rounding). Ends when the best no longer reaches the limit.
     """
     for m in range(count):
         top, close = refine(value, first, second, weight, X, root, near, listed)
         if top == -np.inf or top - margin * abs(top) < limit:
             return m
-        place[m], gain[m], blur[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
+        blur[m] = 0.0
+        for a in range(root.shape[0]):
+            total = 0.0
+            for b in range(root.shape[1]):
+                total += root[a, b] ** 2
+            blur[m] += sizes[a] * np.sqrt(total)
+        place[m], gain[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
     return count
 
 
 @_compiled
 def _include(value, first, second, weight, X, root, v, equal, listed):
-    """The best pair, of gains within `equal` the first in the front, joins the design: its place, d_e, uncertainty."""
+    """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e."""
     place, s = -1, -1.0
     for e in listed:
         if value[e] > s + equal * abs(s):
@@ -485,12 +491,6 @@ def _include(value, first, second, weight, X, root, v, equal, listed):
             for b in range(d):
                 root[a, b] -= image * u[b]
             root[a, own] = v[a] / np.sqrt(s)
-    blur = 0.0
-    for item in (first[place], second[place]):
-        total = 0.0
-        for a in range(d):
-            total += abs(X[item, a] * v[a])
-        blur = max(blur, 2 * 2.0**-52 * total / q)
     rho = np.dot(X, v)
     if len(weight) > 0:
         for e in range(len(value)):
@@ -499,7 +499,7 @@ def _include(value, first, second, weight, X, root, v, equal, listed):
         for e in range(len(value)):
             value[e] -= (rho[first[e]] - rho[second[e]]) ** 2
     value[place] = -np.inf
-    return place, s, blur
+    return place, s
 
 
 @_compiled

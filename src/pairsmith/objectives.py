@@ -19,7 +19,7 @@ from scipy.special import expit
 
 from pairsmith import kernels
 from pairsmith.candidates import Ints, Remaining, Rows
-from pairsmith.design import Design, Floats, Steps, logistic_weight
+from pairsmith.design import Design, Floats, Steps, fold, inverse_root, logistic_weight, terms_of
 from pairsmith.information import binary_entropy
 
 _BLOCK = 1 << 17  # pairs that one thread treats at a time
@@ -148,6 +148,8 @@ def a_optimal(design: Design, remaining: Remaining, threads: int) -> Steps:
             if i < 0:
                 return
             root = design.root.copy()
+            # Of Y, whose terms are longer than those of Z: the gain is |y_i - y_j|^2 / (1 + d).
+            design.note_rounding(float(np.sum((Y[i] - Y[j]) ** 2)), terms_of(design.extent, root @ root.T))
             _, v = design.add(i, j)
             rho, tau = design.X @ v, design.X @ (root @ (root.T @ v))
             remaining.take(i, j)
@@ -166,14 +168,12 @@ def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints,
     rows, X = remaining.rows, design.X
     arrays = rows.partner, rows.first, rows.count, rows.start
     w = np.empty(len(rows))
-    root_p = _population(rows, X, scores, w, threads) / np.sqrt(len(rows))
-    I_p = root_p @ root_p.T + ridge * np.eye(X.shape[1])
-    values, vectors = np.linalg.eigh(I_p)
-    root_p = vectors * np.sqrt(np.maximum(values, 0))
-    x = X[compared[:, 0]] - X[compared[:, 1]]
-    p = expit(scores[compared[:, 0]] - scores[compared[:, 1]])
-    B, size = (x.T * (p * (1 - p))) @ x, len(compared)
-    f = -np.trace(np.linalg.solve(B / max(size, 1) + ridge * np.eye(len(B)), I_p))
+    prior = np.full(X.shape[1], np.sqrt(ridge))
+    root_p = np.hstack([_population(rows, X, design.extent, scores, w) / np.sqrt(len(rows)), np.diag(prior)])
+    weights = logistic_weight(scores[compared[:, 0]] - scores[compared[:, 1]])
+    terms = fold(np.zeros((0, X.shape[1])), (X[compared[:, 0]] - X[compared[:, 1]]) * np.sqrt(weights)[:, None])
+    size = len(compared)
+    f = -float(np.sum((inverse_root(terms / np.sqrt(max(size, 1)), prior)[0].T @ root_p) ** 2))
     Z_u = Z_c = X
 
     def gains(low: int, high: int, out: Floats) -> Floats:
@@ -186,23 +186,29 @@ def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints,
     with _search(remaining, threads) as best:
         while True:
             size += 1
-            values, vectors = np.linalg.eigh(B)
-            half = vectors / np.sqrt(np.maximum(values, 0) + size * ridge)  # U'
-            Z_u, Z_c = X @ half, X @ (half @ (half.T @ root_p))
-            i, j, largest = best(gains)
+            half, _ = inverse_root(terms, np.sqrt(size) * prior)  # U'
+            across = half @ (half.T @ root_p)  # C'
+            Z_u, Z_c = X @ half, X @ across
+            i, j, _ = best(gains)
             if i < 0:
                 return
-            before, trace = f, float(np.sum((half.T @ root_p) ** 2))
-            f = -size * (trace - largest)
             weight = float(logistic_weight(scores[i] - scores[j]))
-            B = B + weight * np.outer(X[i] - X[j], X[i] - X[j])
+            design.note_rounding(float(np.sum((Z_c[i] - Z_c[j]) ** 2)), terms_of(design.extent, across))
+            terms = fold(terms, np.sqrt(weight) * (X[i] - X[j])[None, :])
+            # Afresh: the trace falls by orders of magnitude, so `largest` taken from it would leave few digits.
+            before, f = f, -float(np.sum((inverse_root(terms, np.sqrt(size) * prior)[0].T @ root_p) ** 2)) * size
             design.add(i, j)
             remaining.take(i, j)
-            yield i, j, float(f - before)
+            yield i, j, f - before
 
 
-def _population(rows: Rows, X: Floats, scores: Floats, w: Floats, threads: int) -> Floats:
-    """A root R of the sum over all candidates of w_ij x_ij x_ij' = X'(D - W)X, a graph Laplacian; fills in w."""
+def _population(rows: Rows, X: Floats, extent: Floats, scores: Floats, w: Floats) -> Floats:
+    """A root R of the sum over all candidates of w_ij x_ij x_ij' = X'(D - W)X, a graph Laplacian; fills in w.
+
+    In columns brought to one scale, so that none takes the digits of another.
+    """
+    scale = np.where(extent > 0, extent, 1.0)
+    X = X / scale
     degree, W_X = np.zeros(len(X)), np.zeros_like(X)
     for low, high in rows.blocks(_BLOCK):
         i, j = rows.pairs(np.arange(rows.start[low], rows.start[high])).T
@@ -212,8 +218,7 @@ def _population(rows: Rows, X: Floats, scores: Floats, w: Floats, threads: int) 
         W_X[low:high] += csr_array((part, (i - low, j)), shape=(high - low, len(X))) @ X
     total = (X.T * degree) @ X - X.T @ W_X - W_X.T @ X
     values, vectors = np.linalg.eigh((total + total.T) / 2)
-    root: Floats = vectors * np.sqrt(np.maximum(values, 0))
-    return root
+    return scale[:, None] * (vectors * np.sqrt(np.maximum(values, 0)))
 
 
 Gains = Callable[[int, int, Floats], Floats]  # of the rows low to high - 1, into the array given

@@ -31,7 +31,7 @@ from pairsmith.candidates import (
 from pairsmith.certificate import upper_bound
 from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
-from pairsmith.features import as_features, as_ridge, digest, over_blocks
+from pairsmith.features import as_features, as_ridge, digest, extremes, over_blocks
 from pairsmith.greedy import ALGORITHMS
 from pairsmith.information import mutual_information
 from pairsmith.scan import Scan
@@ -230,7 +230,8 @@ def select(
     compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
     check_items(compared, n, "comparisons")
     remaining = _remaining(candidates, n, k, compared, max_per_item)
-    lam = as_ridge(ridge, features)
+    high, low = bounds = extremes(features)
+    lam = as_ridge(ridge, features, bounds)
 
     if algorithm == "auto":
         algorithm = "engine" if by_engine else objective
@@ -255,7 +256,10 @@ def select(
         problem = _problem(features, lam, known, compared, remaining, max_per_item, objective, weighing)
         saved = Checkpoint(checkpoint, problem)
 
-    design = Design(features, lam, known, compared, weighing)
+    rows, extent = remaining.rows, high - low
+    if rows.groups is None:  # items in none of the pairs of a list do not matter, however far out they are
+        extent = np.ptp(features[np.unique(rows.pairs(np.arange(len(rows))))].astype(np.float64), axis=0)
+    design = Design(features, lam, known, compared, weighing, extent)
     everything = Remaining(remaining.rows, remaining.taken, np.full(n, np.iinfo(np.int64).max))
     start = design.logdet
     diagnostics: dict[str, Any] = {}

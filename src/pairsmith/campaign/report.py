@@ -16,7 +16,7 @@ from pairsmith.campaign.rounds import evidence, learn
 from pairsmith.campaign.store import Known
 from pairsmith.candidates import WithinGroups
 from pairsmith.design import Design
-from pairsmith.features import as_ridge
+from pairsmith.features import as_ridge, extremes
 from pairsmith.model import BradleyTerry
 from pairsmith.selection import select
 
@@ -125,7 +125,7 @@ def _information(known: Known, asked: npt.NDArray[np.int64]) -> tuple[Floats, Fl
         )
     except ValueError:  # answers from elsewhere may be to more pairs than the campaign would ask
         chance = None
-    own = Design(X, as_ridge("auto", X), known.labeled)
+    own = Design(X, as_ridge("auto", X, extremes(X)), known.labeled)
     start = own.logdet
     designed = [start]
     for i, j in asked:
