@@ -91,7 +91,12 @@ def create(
     if is_url(target):
         database.create(target, fill)
     else:
-        write_whole(target, lambda part: database.create(str(part), fill))
+
+        def write(part: Path) -> None:
+            database.create(target, fill, part)
+            check_place(target)  # planning took its time
+
+        write_whole(target, write)
     return len(first)
 
 
