@@ -256,7 +256,7 @@ def revoke(
 @campaign.command()
 def people(target: Campaign) -> None:
     """Who has an invite."""
-    with _store(target) as store:
+    with _store(target, changes=False) as store:
         for name, role in store.invited():
             print(f"{role}  {name}")
 
