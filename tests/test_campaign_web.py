@@ -520,6 +520,7 @@ def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
             assert err.startswith("Error: c.db cannot be written to")
     assert len((out / "out.csv").read_text().splitlines()) == 3
     assert os.listdir() == held
+    Path("c.db").chmod(0o644)
     with Store("c.db") as theirs:  # which somebody else is labelling, so that the newest answers are in the log
         theirs.answer(theirs.local, theirs.next(theirs.local).token, "left")
         with as_a_stranger(place):

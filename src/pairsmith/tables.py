@@ -256,7 +256,7 @@ def opened(path: Path) -> Path | BytesIO:
 
     A pipe can be read only once, and a table is read more often than that: what came through it is kept.
     """
-    if path.is_file() and not str(path).startswith("/dev/"):
+    if path.is_file() and not str(path).startswith(("/dev/stdin", "/dev/fd/")):
         return path
     try:
         found = path.stat()

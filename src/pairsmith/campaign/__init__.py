@@ -27,7 +27,9 @@ def is_campaign(target: str) -> bool:
     """Whether this means a database rather than a table: a URL, an SQLite file, or what would be the name of one."""
     if "://" in target or target.endswith(ENDINGS):
         return True
-    if target.startswith("/dev/") or not os.path.isfile(target):  # what comes through a pipe can be read only once
+    if target.startswith(("/dev/stdin", "/dev/fd/")) or not os.path.isfile(
+        target
+    ):  # what comes through a pipe can be read only once
         return False
     try:
         with open(target, "rb") as file:

@@ -447,13 +447,13 @@ class Store:
 
     def _numbers(self, connection: sa.Connection, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """The ids of all pairs, among them these, which are added where they are not planned."""
-        found = {
-            (row.first, row.second): row.id
-            for row in connection.execute(sa.select(pairs.c.id, pairs.c.first, pairs.c.second))
-        }
+        query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
+        found = {(row.first, row.second): row.id for row in connection.execute(query)}
         missing = [pair for pair in dict.fromkeys(wanted) if pair not in found]
-        rows = planned_rows(missing, 0, self.settings["answers"])
-        return found | dict(zip(missing, _inserted_all(connection, pairs, rows), strict=True))
+        if missing:
+            connection.execute(pairs.insert(), planned_rows(missing, 0, self.settings["answers"]))
+            found = {(row.first, row.second): row.id for row in connection.execute(query)}
+        return found
 
     def tally(self) -> dict[str, Any]:
         """The numbers of the dashboard that are counted, not computed."""
@@ -505,15 +505,20 @@ class Store:
             of = [numbers[row.first, row.second] for row in new]
             shown = [
                 {"token": secrets.token_urlsafe(16), "pair": pair, "person": persons[row.labeller],
-                 "left": int(row.left), "state": "answered", "expires": 0}
+                 "left": int(row.left), "state": "answered", "again": False, "expires": 0}
                 for pair, row in zip(of, new, strict=True)
             ]  # fmt: skip
-            taken = [
-                {"lease": lease, "outcome": int(row.outcome), "at": now if pd.isna(row.at) else int(row.at),
-                 "milliseconds": None if pd.isna(row.seconds) else _milliseconds(row.seconds)}
-                for lease, row in zip(_inserted_all(connection, leases, shown), new, strict=True)
-            ]  # fmt: skip
-            if taken:
+            if new:
+                last = connection.execute(sa.select(sa.func.max(leases.c.id))).scalar() or 0
+                connection.execute(sql.LEASE, shown)
+                added = connection.execute(sa.select(leases.c.token, leases.c.id).where(leases.c.id > last))
+                number = {row.token: row.id for row in added}
+                taken = [
+                    {"lease": number[lease["token"]], "outcome": int(row.outcome),
+                     "milliseconds": None if pd.isna(row.seconds) else _milliseconds(row.seconds),
+                     "at": now if pd.isna(row.at) else int(row.at)}
+                    for lease, row in zip(shown, new, strict=True)
+                ]  # fmt: skip
                 connection.execute(sql.ANSWER, taken)
                 connection.execute(sql.WANT, [{"pair": pair, "step": -times} for pair, times in Counter(of).items()])
         return len(new)
@@ -539,14 +544,6 @@ def _inserted(connection: sa.Connection, table: sa.Table, **values: Any) -> int:
     key = connection.execute(table.insert().values(**values)).inserted_primary_key
     assert key is not None
     return int(key[0])
-
-
-def _inserted_all(connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]]) -> list[int]:
-    """The ids of these new rows, in their order."""
-    if not rows:
-        return []
-    insert = table.insert().returning(table.c.id, sort_by_parameter_order=True)
-    return list(connection.execute(insert, rows).scalars())
 
 
 def _show(connection: sa.Connection, pair: int, person: int, left: int, expires: int, again: bool = False) -> str:
