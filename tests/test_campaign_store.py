@@ -1,12 +1,19 @@
 """Pairs handed out, answers counted, databases that are broken."""
 
+import json
 import os
+import re
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
+import httpx2 as httpx
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +27,7 @@ from pairsmith.campaign.create import create
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.report import LITTLE, advise
 from pairsmith.campaign.report import make as report_on
-from pairsmith.campaign.store import AT_ONCE, Refused, Store
+from pairsmith.campaign.store import AT_ONCE, Gone, Refused, Store
 
 
 class Clock:
@@ -511,17 +518,18 @@ def test_an_older_version_is_migrated_whole_or_not_at_all(target, make, monkeypa
     def fail(connection):
         raise CampaignError("no")
 
-    monkeypatch.setattr(database, "VERSION", 3)
-    monkeypatch.setattr(database, "MIGRATIONS", [note, fail])
+    now, steps = database.VERSION, database.MIGRATIONS
+    monkeypatch.setattr(database, "VERSION", now + 2)
+    monkeypatch.setattr(database, "MIGRATIONS", [*steps, note, fail])
     with pytest.raises(CampaignError, match="no"):
         Store(target)
-    monkeypatch.setattr(database, "VERSION", 2)
-    monkeypatch.setattr(database, "MIGRATIONS", [note])
+    monkeypatch.setattr(database, "VERSION", now + 1)
+    monkeypatch.setattr(database, "MIGRATIONS", [*steps, note])
     for _ in range(2):  # the second time there is nothing to do
         store = Store(target)
         with store._reading() as connection:
             assert connection.exec_driver_sql("SELECT note FROM answers").all() == [(None,)]
-            assert connection.execute(sa.select(database.campaign.c.version)).scalar_one() == 2
+            assert connection.execute(sa.select(database.campaign.c.version)).scalar_one() == now + 1
         assert len(store.known().answers) == 1
         store.close()
 
@@ -570,6 +578,7 @@ def test_a_read_only_file_says_so(make):
         os.seteuid(65534)
     try:
         unharmed(folder / "t.db", "cannot be written to")
+        assert len(Store(str(folder / "t.db"), changes=False).known().planned) == 10
     finally:
         if root:
             os.seteuid(0)
@@ -596,6 +605,15 @@ def test_creation_is_whole_or_not_at_all(target, make, tmp_path, monkeypatch):
         create(target, items, shown, question="?", k=3)
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
+    if "postgresql" not in target:  # and where somebody was faster, theirs stays
+        made = database.create
+        monkeypatch.setattr(database, "create", lambda *given: (made(*given), Path(target).write_text("theirs")))
+        with pytest.raises(CampaignError, match="exists already"):
+            create(target, items, shown, question="?", k=3)
+        monkeypatch.undo()
+        assert Path(target).read_text() == "theirs"
+        Path(target).unlink()
+        assert list(tmp_path.iterdir()) == []
     make(target)
     with pytest.raises(CampaignError, match="already"):
         create(target, items, shown, question="?", k=3)
@@ -604,3 +622,298 @@ def test_creation_is_whole_or_not_at_all(target, make, tmp_path, monkeypatch):
 def test_known_reads_back_what_was_put_in(target, make):
     store = make(target)
     pd.testing.assert_frame_equal(store.known().features, items_of().features)
+
+
+# The tables of version 1, which had no constraint on pairs.
+VERSION_1 = """
+CREATE TABLE campaign (id {key}, version INTEGER NOT NULL, settings JSON NOT NULL);
+CREATE TABLE items (row INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, features {bytes} NOT NULL,
+  grouped TEXT, label JSON, parts JSON NOT NULL, lean INTEGER NOT NULL);
+CREATE TABLE pairs (id {key}, "first" INTEGER NOT NULL REFERENCES items (row),
+  "second" INTEGER NOT NULL REFERENCES items (row), round INTEGER NOT NULL, wanted INTEGER NOT NULL,
+  UNIQUE ("first", "second"));
+CREATE INDEX pairs_wanted ON pairs (id) WHERE wanted > 0;
+CREATE TABLE people (id {key}, name TEXT NOT NULL, role TEXT NOT NULL, hash TEXT UNIQUE, UNIQUE (name, role));
+CREATE TABLE leases (id {key}, token TEXT NOT NULL UNIQUE, pair INTEGER NOT NULL REFERENCES pairs (id),
+  person INTEGER NOT NULL REFERENCES people (id), "left" INTEGER NOT NULL REFERENCES items (row), state TEXT NOT NULL,
+  again BOOLEAN NOT NULL, expires BIGINT NOT NULL);
+CREATE INDEX ix_leases_pair ON leases (pair);
+CREATE INDEX leases_state ON leases (state, person);
+CREATE TABLE answers (id {key}, lease INTEGER NOT NULL UNIQUE REFERENCES leases (id), outcome INTEGER,
+  milliseconds INTEGER, at BIGINT NOT NULL);
+CREATE TABLE undos (answer INTEGER NOT NULL PRIMARY KEY REFERENCES answers (id), at BIGINT NOT NULL);
+CREATE TABLE reports (name TEXT NOT NULL PRIMARY KEY, content JSON NOT NULL)
+"""
+
+
+def version_1(target, given, wanted=1):
+    """A campaign of version 1 with four items, the pair (0, 1) planned, and answers (first, second, outcome, left)."""
+    settings = {"question": "?", "instructions": "", "k": 2, "answers": wanted, "ties": True, "repeats": False,
+                "max_per_item": None, "objective": "d-optimal", "lease": 600.0, "features": ["f"],
+                "grouped": False}  # fmt: skip
+    engine = database.connect(target)
+    sqlite = engine.dialect.name == "sqlite"
+    names = {"key": "INTEGER NOT NULL PRIMARY KEY" if sqlite else "SERIAL PRIMARY KEY",
+             "bytes": "BLOB" if sqlite else "BYTEA"}  # fmt: skip
+    with engine.execution_options(write=True).begin() as connection:
+        for statement in VERSION_1.format(**names).split(";\n"):
+            connection.exec_driver_sql(statement)
+
+        def put(statement, **values):
+            connection.execute(sa.text(statement), values)
+
+        put("INSERT INTO campaign VALUES (1, 1, :settings)", settings=json.dumps(settings))
+        for row, name in enumerate("xyzw"):
+            put("INSERT INTO items VALUES (:row, :name, :features, NULL, NULL, '[]', 0)",
+                row=row, name=name, features=np.array([row * row], dtype="<f8").tobytes())  # fmt: skip
+        put("INSERT INTO people (name, role) VALUES ('imported', 'labeller')")
+        numbers = {}
+        for pair in dict.fromkeys([(0, 1), *((first, second) for first, second, _, _ in given)]):
+            numbers[pair] = len(numbers) + 1
+            left = wanted - sum(row[:2] == pair for row in given)
+            put('INSERT INTO pairs ("first", "second", round, wanted) VALUES (:first, :second, 1, :wanted)',
+                first=pair[0], second=pair[1], wanted=left)  # fmt: skip
+        for at, (first, second, outcome, left) in enumerate(given, 1):
+            put('INSERT INTO leases (token, pair, person, "left", state, again, expires)'
+                " VALUES (:token, :pair, 1, :left, 'answered', :again, 0)",
+                token=f"t{at}", pair=numbers[first, second], left=left, again=False)  # fmt: skip
+            put("INSERT INTO answers (lease, outcome, at) VALUES (:at, :outcome, :at)", at=at, outcome=outcome)
+        if sqlite:
+            connection.exec_driver_sql(f"PRAGMA application_id={database.APPLICATION}")
+    engine.dispose()
+
+
+def given_to(store):
+    found = store.known().answers
+    return sorted(zip(found["first"], found["second"], found["outcome"], found["left"], strict=True))
+
+
+def test_a_pair_of_an_item_with_itself_has_no_place(target, make, tmp_path):
+    made = make(target)
+    version_1(str(tmp_path / "old.db"), [(0, 1, 1, 0)])
+    old = Store(str(tmp_path / "old.db"))
+    if "postgresql" in target:
+        old.close()
+        with made._writing() as connection:
+            connection.exec_driver_sql("ALTER TABLE pairs DROP CONSTRAINT pairs_differ")
+            database.MIGRATIONS[0](connection)
+        old = made
+    for store in (made, old):
+        before = len(store.known().answers)
+        for first, second in ((1, 1), (2, 1)):
+            wrong = pd.DataFrame(
+                {"first": [first], "second": [second], "outcome": [1], "left": [1], "labeller": ["a"],
+                 "seconds": [np.nan], "at": [np.nan]}
+            )  # fmt: skip
+            with pytest.raises(CampaignError, match="pairs_differ"):
+                store.take(wrong)
+        with pytest.raises(CampaignError, match="pairs_differ"), store._writing() as connection:
+            connection.execute(database.pairs.update().values(second=database.pairs.c.first))
+        assert len(store.known().answers) == before
+    old.close()
+
+
+def test_answers_that_an_old_import_mangled_are_restored_or_set_aside(target):
+    """Version 1 stored z, y as y, y, with the outcome seen from y; what was shown left may tell the rest."""
+    sound = [(0, 1, 1, 1), (0, 2, -1, 0)]
+    restorable = [(1, 1, -1, 2), (1, 1, 1, 3), (1, 1, 1, 3), (0, 0, 0, 1)]
+    lost = [(1, 1, -1, 1), (2, 2, 1, 2)]
+    version_1(target, [*sound, *restorable, *lost], wanted=9)
+    store = Store(target)  # the migration does not mind
+    for refused in (store.known, lambda: rounds.plan(store)):
+        with pytest.raises(CampaignError, match=r"holds 6 answers .* pairsmith campaign repair"):
+            refused()
+    mangled = [(lease.left, lease.right) for lease in (store.next(store.local),) if lease]
+    assert mangled in ([(0, 1)], [(1, 0)])  # what is mangled is not asked
+    assert store.repair() == (4, 2)
+    expected = sorted([*sound, (1, 2, -1, 2), (1, 3, 1, 3), (1, 3, 1, 3), (0, 1, 0, 1)])
+    assert given_to(store) == expected
+    assert store.repair() == (0, 0)
+    assert store.tally()["undone"] == 2
+    with store._reading() as connection:
+        assert connection.execute(sa.select(sa.func.count()).select_from(database.answers)).scalar_one() == 8
+        found = connection.execute(sa.select(database.pairs)).all()
+    wanted = {(row.first, row.second): row.wanted for row in found if row.wanted}
+    assert wanted == {(0, 1): 7, (0, 2): 8, (1, 2): 8, (1, 3): 7}
+    for token in ("t7", "t8"):
+        with pytest.raises(Refused, match="only the last answer"):
+            store.undo(1, token)
+    assert rounds.plan(store)
+    store.close()
+    with Store(target) as again:
+        assert given_to(again) == expected
+        assert {tuple(pair) for pair in again.known().planned} >= {(0, 1), (0, 2), (1, 2), (1, 3)}
+        assert all(first < second for first, second in again.known().planned)
+
+
+def answers_of(pairs, **columns):
+    first, second = np.array(pairs).T
+    usual = {"outcome": 1, "left": first, "labeller": "anna", "seconds": np.nan, "at": np.nan}
+    return pd.DataFrame({"first": first, "second": second, **usual, **columns})
+
+
+def test_one_file_imported_by_two_at_once_counts_once(target, make, monkeypatch):
+    one, two = make(target), Store(target)
+    given = answers_of([(0, 1), (0, 1), (2, 5), (3, 4)], at=[1e15, np.nan, np.nan, 3e15])
+    writing = two._writing
+
+    def late():
+        assert one.take(given) == 4  # between whatever the other has read and its right to write
+        return writing()
+
+    monkeypatch.setattr(two, "_writing", late)
+    assert two.take(given) == 0
+    assert len(one.known().answers) == 4
+    two.close()
+
+
+def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
+    store = make(target, answers=3, k=4)
+    planned = tuple(map(int, store.known().planned[0]))
+    elsewhere = next(
+        (i, j) for i in range(12) for j in range(i + 1, 12) if [i, j] not in store.known().planned.tolist()
+    )
+    given = answers_of([planned, elsewhere, planned], seconds=[1.25, np.nan, 1e9], labeller=["anna", "ben", "ben"])
+    assert store.take(given) == 3
+    assert store.take(given) == 0
+    assert store.take(given[:0]) == 0
+    with store._reading() as connection:
+        rows = connection.execute(sa.select(database.pairs)).all()
+    wanted = {(row.first, row.second): (row.wanted, row.round) for row in rows}
+    assert wanted[planned] == (1, 1)
+    assert wanted[elsewhere] == (2, 0)
+    assert sorted(store.known().answers["seconds"].dropna()) == [1.25, 86400]
+    assert store.tally()["answers"] == 3
+
+
+@pytest.mark.parametrize("how", ["removed", "renamed", "replaced", "-wal", "-shm"])
+def test_no_answer_is_taken_by_a_file_that_is_gone(tmp_path, make, how):
+    path = str(tmp_path / "t.db")
+    store = make(path)
+    lease = store.next(store.local)
+    assert store.answer(store.local, lease.token, "left")
+    lease = store.next(store.local)
+    store.check()
+    if how == "removed":
+        os.remove(path)
+    elif how == "renamed":
+        os.rename(path, tmp_path / "kept.db")
+    elif how == "replaced":
+        make(str(tmp_path / "other.db"), n=30, k=50).close()
+        os.replace(tmp_path / "other.db", path)
+    else:
+        os.remove(path + how)
+    told = f"t.db{how} was removed while in use" if how.startswith("-") else "removed, renamed or replaced while in use"
+    for attempt in (
+        lambda: store.answer(store.local, lease.token, "left"),
+        lambda: store.next(store.local),
+        lambda: store.save_report("report", {}),
+        store.check,
+    ):
+        with pytest.raises(Gone, match=told):
+            attempt()
+    store.close()
+    if how == "replaced":  # and the log of the old file is not taken for the new one's
+        with Store(path) as other:
+            assert len(other.names) == 30
+            assert len(other.known().planned) == 50
+            assert len(other.known().answers) == 0
+    elif how != "removed":
+        with Store(str(tmp_path / "kept.db") if how == "renamed" else path) as kept:
+            assert len(kept.known().answers) >= 1
+
+
+def test_a_server_whose_file_is_gone_takes_nothing_and_says_so_at_the_end(tmp_path, make, serve, capfd):
+    make(str(tmp_path / "t.db")).close()
+    url, process = serve(str(tmp_path / "t.db"))
+    pair = httpx.post(f"{url}/api/next", json={}).json()["pair"]
+    os.remove(tmp_path / "t.db")
+    answer = httpx.post(f"{url}/api/answer", json={"lease": pair["lease"], "choice": "left"})
+    assert answer.status_code == 503
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    assert "Every answer" not in out
+    assert process.returncode == 2
+    assert capfd.readouterr().err.splitlines()[-1].startswith(f"Error: {tmp_path}/t.db was removed")
+
+
+def test_the_process_behind_ends_with_the_file(tmp_path, make, capfd):
+    make(str(tmp_path / "t.db")).close()
+    with rounds.Worker(str(tmp_path / "t.db")) as worker:
+        with Store(str(tmp_path / "t.db")) as store:
+            until = time.monotonic() + 40
+            while store.report("report") is None:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            os.rename(tmp_path / "t.db", tmp_path / "kept.db")
+        worker.thread.join(40)
+        assert not worker.thread.is_alive()
+        assert worker.process.returncode == rounds.GONE
+    assert capfd.readouterr().err.count("removed, renamed or replaced while in use") == 1
+    assert not (tmp_path / "t.db").exists()
+
+
+ON_SMALL_DISKS = """
+import json, os, resource, shutil, subprocess, sys
+from pathlib import Path
+from conftest import items_of
+from pairsmith.campaign.create import create
+from pairsmith.campaign.store import Store
+
+folder, mounted = Path(sys.argv[1]), sys.argv[2] == "mount"
+items = items_of(300, 40)
+call = {"question": "?", "k": 200}
+create(str(folder / "whole.db"), items, [[("text", 500 * "x")]] * 300, **call)
+size = os.path.getsize(folder / "whole.db")
+os.remove(folder / "whole.db")
+for share in (0.05, 0.5, 0.9, 1.0, 1.1, 1.3, 1.6, 2.0, 3.0):
+    if mounted:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={int(share * size)}", "tmpfs", folder], check=True)
+    else:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(share * size), resource.RLIM_INFINITY))
+    told = ""
+    try:
+        create(str(folder / "c.db"), items, [[("text", 500 * "x")]] * 300, **call)
+    except ValueError as error:
+        told = str(error)
+    left = sorted(os.listdir(folder))
+    if not told:
+        shutil.copy(folder / "c.db", folder.parent / "copy.db")  # to where there is room
+        with Store(str(folder.parent / "copy.db")) as store:
+            assert len(store.names) == 300 and len(store.known().planned) == 200
+    print(json.dumps([share, told, left]))
+    if mounted:
+        subprocess.run(["umount", folder], check=True)
+    elif not told:
+        os.remove(folder / "c.db")
+"""
+
+
+def test_a_campaign_made_on_a_nearly_full_disk_is_whole_or_not_there(tmp_path):
+    """On a small disk of its own where that can be mounted, else with a limit on the size of files."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    private = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+    probe = [*private, "mount", "-t", "tmpfs", "tmpfs", folder]
+    mounts = shutil.which("unshare") and subprocess.run(probe, capture_output=True).returncode == 0
+    command = [
+        *(private if mounts else []),
+        sys.executable,
+        "-c",
+        ON_SMALL_DISKS,
+        folder,
+        "mount" if mounts else "limit",
+    ]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(results) == 9
+    for share, told, left in results:
+        if told:
+            assert re.search(
+                r"/disk/c\.db (has no room to grow: the disk is full|could not be (read or )?written)", told
+            )
+            assert left == []
+        else:
+            assert left == ["c.db"]
+        assert bool(told) == (share < 1.0) or 1.0 <= share <= 1.1

@@ -3,10 +3,16 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
+from collections import Counter
+from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +29,7 @@ from pairsmith.campaign.report import make as report_on
 from pairsmith.campaign.rounds import Worker
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import create_app, render
+from test_campaign_store import version_1
 
 
 def client_of(store, **options):
@@ -430,6 +437,158 @@ def test_answers_from_elsewhere(run, target):
     Path("long.json").write_text(task % answer.replace('"created_at": []', '"lead_time": 1' + 400 * "0"))
     assert "1 answers, 1 of them new" in run("campaign", "import", target, "long.json")[1]
     assert "unknown" in run("campaign", "export", target, "--format", "xml")[2]
+
+
+def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target):
+    """Each file of one, two or three answers to the first items, its rows swapped or not."""
+    run("campaign", "create", target, *CREATE[3:], "-k", "1")
+    store = Store(target)
+    expected = Counter()
+    for number, turned in enumerate(turn for count in (1, 2, 3) for turn in product([False, True], repeat=count)):
+        lines = ["first,second,outcome,left,labeller"]
+        for row, swapped in enumerate(turned):
+            pair = ["item 2", "item 1"] if swapped else ["item 1", "item 2"]
+            outcome, left = (1, -1, 0)[row], pair[number % 2]
+            lines.append(f"{','.join(pair)},{outcome},{left},p{number}")
+            expected[1, 2, -outcome if swapped else outcome, int(left[-1]), f"p{number}"] += 1
+        Path("a.csv").write_text("\n".join(lines))
+        assert exchange.bring(store, Path("a.csv")) == (len(turned), len(turned))
+    found = store.known().answers[["first", "second", "outcome", "left", "labeller"]]
+    assert Counter(found.itertuples(index=False, name=None)) == expected
+    store.close()
+
+
+def test_a_campaign_that_an_old_import_broke_is_repaired_by_a_command(run, folder):
+    version_1("old.db", [(0, 1, 1, 0), (1, 1, -1, 2), (2, 2, 1, 2)])
+    for words in (["rank"], ["fit", "-o", "m.json"], ["select", "-k", "2"], ["campaign", "export"]):
+        where = 2 if words[0] == "campaign" else 1
+        code, out, err = run(*words[:where], "old.db", *words[where:])
+        assert (code, out) == (2, "")
+        assert err.startswith("Error: old.db holds 2 answers that compare an item with itself")
+        assert err.endswith("mend them with: pairsmith campaign repair old.db\n")
+    Path("a.csv").write_text("winner,loser\ny,z\n")
+    assert "campaign repair" in run("campaign", "import", "old.db", "a.csv")[2]
+    code, out, _ = run("campaign", "repair", "old.db")
+    assert code == 0
+    assert out.startswith("old.db: 1 answers restored, 1 set aside.\nOf those set aside")
+    assert run("campaign", "repair", "old.db")[:2] == (0, "old.db: nothing to repair.\n")
+    assert run("rank", "old.db")[0] == 0
+    run("campaign", "export", "old.db", "-o", "out.csv")
+    rows = pd.read_csv("out.csv")[["first", "second", "outcome", "left"]]
+    assert rows.to_numpy().tolist() == [["x", "y", 1, "x"], ["y", "z", -1, "z"]]
+    # The file that it came from is known again.
+    Path("a.csv").write_text("first,second,outcome\nz,y,1\n")
+    assert "1 answers, 0 of them new" in run("campaign", "import", "old.db", "a.csv")[1]
+
+
+@contextmanager
+def as_a_stranger(folder):
+    """Somebody who may read a folder and write nothing there; root may write everywhere."""
+    folder.chmod(0o555)
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(os.getuid())
+        folder.chmod(0o755)
+
+
+def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
+    run(*CREATE)
+    Path("a.csv").write_text("winner,loser\nitem 5,item 1\nitem 0,item 7\n")
+    run("campaign", "import", "c.db", "a.csv")
+    commands = (["rank", "c.db"], ["select", "c.db", "-k", "3"], ["fit", "c.db", "--ridge", "1", "-o", "m.json"])
+    expected = [run(*words)[:2] for words in commands[:2]]
+    place, out = Path(tempfile.mkdtemp()), Path(tempfile.mkdtemp())  # which strangers can get to
+    out.chmod(0o777)
+    shutil.copy("c.db", place)
+    monkeypatch.chdir(place)
+    version_1("old.db", [(0, 1, 1, 0)])
+    for name in ("c.db", "old.db"):
+        Path(name).chmod(0o444)
+    commands[2][-1] = str(out / "m.json")
+    held = os.listdir()
+    export = ["campaign", "export", "c.db", "-o", str(out / "out.csv")]
+    with as_a_stranger(place):
+        assert [run(*words)[:2] for words in commands[:2]] == expected
+        for words in (commands[2], export, ["rank", "old.db"], ["campaign", "people", "c.db"]):
+            assert run(*words)[0] == 0
+        for words in (["label"], ["campaign", "import"], ["campaign", "repair"], ["campaign", "invite"]):
+            code, _, err = run(*words, "c.db", *(["a.csv"] if words[-1] in ("import", "invite") else []))
+            assert code == 2
+            assert err.startswith("Error: c.db cannot be written to")
+    assert len((out / "out.csv").read_text().splitlines()) == 3
+    assert os.listdir() == held
+    Path("c.db").chmod(0o644)
+    with Store("c.db") as theirs:  # which somebody else is labelling, so that the newest answers are in the log
+        theirs.answer(theirs.local, theirs.next(theirs.local).token, "left")
+        with as_a_stranger(place):
+            assert run(*export)[0] == 0
+        assert len((out / "out.csv").read_text().splitlines()) == 4
+        for name in ("c.db", "c.db-wal"):  # and a copy of both without their index
+            shutil.copy(name, out)
+        (out / "c.db").chmod(0o444)
+    monkeypatch.chdir(out)
+    with as_a_stranger(out):
+        code, _, err = run("rank", "c.db")
+    assert code == 2
+    assert "its newest answers are in c.db-wal, which cannot be read there; copy both" in err
+    shutil.rmtree(place)
+    shutil.rmtree(out)
+
+
+def test_what_is_exported_to_standard_output_is_the_answers_alone(folder, run, tmp_path):
+    run(*CREATE)
+    Path("a.csv").write_text("winner,loser\nitem 5,item 1\n")
+    run("campaign", "import", "c.db", "a.csv")
+    run("campaign", "export", "c.db", "-o", "out.csv")
+    command = [sys.executable, "-m", "pairsmith.cli", "campaign", "export", "c.db", "-o", "/dev/stdout"]
+    with open("log.csv", "w") as log:
+        log.write("kept\n")
+        log.flush()
+        done = subprocess.run(command, stdout=log, stderr=subprocess.PIPE, text=True, check=True)
+    assert Path("log.csv").read_text() == "kept\n" + Path("out.csv").read_text()
+    assert done.stderr == "Wrote 1 answers to /dev/stdout\n"
+
+
+def test_items_and_answers_may_come_through_pipes(folder, run):
+    def piped(path):
+        os.mkfifo(f"pipe-{path}")
+        writer = threading.Thread(target=lambda: Path(f"pipe-{path}").write_bytes(Path(path).read_bytes()))
+        writer.start()
+        return writer
+
+    Path("how.md").write_text("Look.")
+    writers = [piped("items.csv"), piped("how.md")]
+    code, out, err = run(*[word.replace("items.csv", "pipe-items.csv") for word in CREATE], "--show", "text:note",
+                         "--instructions", "pipe-how.md")  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "8 items" in out
+    Path("a.csv").write_text("winner,loser,labeller\nitem 5,item 1,anna\n")
+    Path("t.json").write_text('[{"data": {"left_id": "item 1", "right_id": "item 2"}, "annotations": [{"result":'
+                              ' [{"value": {"selected": "left"}}]}]}]')  # fmt: skip
+    for name in ("a.csv", "t.json"):
+        writers.append(piped(name))
+        assert "1 answers, 1 of them new" in run("campaign", "import", "c.db", f"pipe-{name}")[1]
+    for writer in writers:
+        writer.join()
+    os.symlink("/dev/zero", "zero.json")
+    os.mkfifo("pipe.db")
+    for words in (["campaign", "import", "c.db", "zero.json"], [*CREATE[:2], "d.db", *CREATE[3:], "--instructions",
+                  "/dev/zero"], ["rank", "pipe.db"], ["label", "pipe.db"]):  # fmt: skip
+        code, _, err = run(*words)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "is a device" in err
+
+
+def test_a_server_that_is_terminated_ends_as_by_hand(tmp_path, make, serve):
+    make(str(tmp_path / "t.db")).close()
+    _, process = serve(str(tmp_path / "t.db"))
+    process.terminate()
+    out, _ = process.communicate(timeout=30)
+    assert out.endswith(f"Stopped. Every answer is in {tmp_path}/t.db.\n")
+    assert process.returncode == 0
 
 
 # The process behind the pages

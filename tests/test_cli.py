@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -255,6 +256,65 @@ def test_bad_input_is_one_line_and_exit_code_2(run, line, message):
     np.save("flat.npy", np.arange(5.0))
     before = sorted(os.listdir())
     assert refused(run(line), message)
+    assert sorted(os.listdir()) == before
+
+
+def test_pipes_are_read_once_and_devices_refused(run):
+    table = pd.read_csv("items.csv", dtype={"id": str})
+    table.to_json("items.jsonl", orient="records", lines=True)
+    table.to_parquet("items.parquet")
+    table.to_csv("items.tsv", sep="\t", index=False)
+    for name in ("items.csv", "items.jsonl", "items.parquet", "items.tsv"):
+        pipes = []
+        for content in (name, "answers.csv", "labels.csv"):
+            out, into = os.pipe()
+            os.write(into, Path(content).read_bytes())
+            os.close(into)
+            pipes.append(out)
+        items, answers, labels = (f"/dev/fd/{out}" for out in pipes)
+        expected = run(f"select {name} -k 4 --compared answers.csv --labeled labels.csv")
+        assert expected[0] == 0
+        assert run(f"select {items} -k 4 --compared {answers} --labeled {labels}") == expected
+        for out in pipes:
+            os.close(out)
+    np.save("items.npy", pd.read_csv("items.csv")[["f_1", "f_2", "f_3"]].to_numpy())
+    for name in ("items.csv", "items.npy"):
+        os.mkfifo(f"pipe-{name}")
+        writer = threading.Thread(target=lambda name=name: Path(f"pipe-{name}").write_bytes(Path(name).read_bytes()))
+        writer.start()
+        assert run(f"select pipe-{name} -k 4") == run(f"select {name} -k 4")
+        writer.join()
+    os.symlink("/dev/zero", "zero.csv")
+    os.symlink("/dev/zero", "zero.npy")
+    for line in ("select zero.csv -k 3", "select zero.npy -k 3", "select items.csv -k 3 --labeled zero.csv"):
+        assert refused(run(line), "is a device, not a file")
+    assert refused(run("select items.csv -k 3 --checkpoint /dev/zero"), "name a file")
+    assert refused(run("rank items.csv /dev/zero"), "is no file")
+
+
+def test_standard_input_can_be_a_table(tmp_path, run):
+    expected = run("select items.csv -k 4")[1]
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "/dev/stdin", "-k", "4"]
+    table = Path("items.csv").read_text()
+    assert subprocess.run(command, input=table, capture_output=True, text=True, check=True).stdout == expected
+    with open("items.csv") as file:
+        assert subprocess.run(command, stdin=file, capture_output=True, text=True, check=True).stdout == expected
+
+
+def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, run):
+    """Files that may not grow beyond 100 bytes are what everybody can make of a full disk."""
+    limited = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
+        "from pairsmith import cli; sys.argv[0] = 'pairsmith'; cli.main()"
+    )
+    before = sorted(os.listdir())
+    for name in ("pairs.csv", "pairs.jsonl", "pairs.parquet"):
+        command = [sys.executable, "-c", limited, "select", "items.csv", "-k", "20", "-o", name]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"Error: {name}: ")
+        assert done.stderr.count("\n") == 1
+        assert "oo large" in done.stderr
     assert sorted(os.listdir()) == before
 
 

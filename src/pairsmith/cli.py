@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,12 +40,13 @@ WRITERS = (".csv", ".jsonl", ".parquet")
 FEW = 10  # held-out answers: on fewer, an AUC says little
 
 _kept = "Nothing was written."  # what an interrupted command leaves behind
+_terminated = False  # by SIGTERM rather than Ctrl-C
 
 
 def main() -> None:
     """Run the command line: whatever the user got wrong is one line on standard error and exit code 2."""
     try:
-        with warnings.catch_warnings():
+        with _until_terminated(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda text, *_args, **_more: print(
@@ -54,15 +58,38 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has gone: no concern of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        code = _complain(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+    except ValueError as error:
         code = _complain(_in_options(str(error)))
     except MemoryError:
         code = _complain("there is not enough memory for this; see --algorithm")
     except KeyboardInterrupt:
         code = 130
     if code == 130:
-        print(f"Interrupted. {_kept}", file=sys.stderr)
+        print(f"{'Terminated' if _terminated else 'Interrupted'}. {_kept}", file=sys.stderr)
+        code = 143 if _terminated else 130
     sys.exit(code or 0)
+
+
+@contextmanager
+def _until_terminated() -> Iterator[None]:
+    """Make SIGTERM an interruption, so that what has been begun is cleared away; a server has handlers of its own."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        global _terminated
+        _terminated = True
+        raise KeyboardInterrupt
+
+    here = threading.current_thread() is threading.main_thread()  # nobody else may set handlers
+    if not here or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _complain(message: str) -> int:
@@ -255,7 +282,7 @@ def select(
         path = Path(items).resolve()
         with _resumable(checkpoint), _cluster(dask) as client:
             selection = pairsmith.select(
-                path if client is not None and path.suffix == ".npy" else table.features.to_numpy(),
+                path if client is not None and path.suffix == ".npy" and path.is_file() else table.features.to_numpy(),
                 k,
                 **known,
                 candidates=allowed,
@@ -531,6 +558,8 @@ def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    from pairsmith.storage import write_whole
+
     shown = frame if len(frame) <= 60 else frame.iloc[[*range(30), *range(len(frame) - 30, len(frame))]]
     figure, axis = plt.subplots(figsize=(7, 1.2 + 0.2 * len(shown)), layout="constrained")
     places = list(range(len(shown), 0, -1))
@@ -552,7 +581,7 @@ def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
     axis.grid(axis="x", alpha=0.25)
     axis.spines[["top", "right", "left"]].set_visible(False)
     axis.tick_params(left=False)
-    figure.savefig(path, dpi=120)
+    write_whole(path, lambda part: figure.savefig(part, dpi=120))
     plt.close(figure)
 
 

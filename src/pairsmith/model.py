@@ -170,6 +170,8 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BradleyTerry:
         """Read what `save` wrote."""
+        if Path(path).exists() and not Path(path).is_file():  # a device may never end
+            raise ValueError(f"{path} is no file; name one that BradleyTerry.save or pairsmith fit wrote")
         try:
             content = json.loads(Path(path).read_text(encoding="utf-8"))
             version = content["pairsmith model"]

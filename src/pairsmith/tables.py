@@ -6,12 +6,16 @@ The files speak in item ids: the column `id`, or else the first. Ids are text, s
 from __future__ import annotations
 
 import lzma
+import os
+import stat
 import tokenize
 import warnings
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +210,10 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_b
         raise ValueError(f"{path}: there is no such file")
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file")
+    source = opened(path)
     kind = next((suffix for suffix in reversed(path.suffixes) if suffix not in (".gz", ".bz2", ".xz", ".zst")), "")
+    if not kind and isinstance(source, BytesIO):
+        kind = _kind_of(source.getvalue())
     if kind not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise ValueError(
             f"{path}: cannot read {kind or 'a file without an ending'}; use {READERS}, or .npy for features"
@@ -215,13 +222,13 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_b
         if kind in (".csv", ".tsv"):
             table = _read_delimited(path, "," if kind == ".csv" else "\t", text_columns)
         elif kind == ".parquet":
-            table = pd.read_parquet(path)
+            table = pd.read_parquet(source)
             if any(name is not None for name in table.index.names):
                 table = table.reset_index()
             elif not isinstance(table.index, pd.RangeIndex):
                 table = table.rename_axis("id").reset_index()
         else:
-            table = pd.read_json(path, lines=True, dtype=False, precise_float=True)
+            table = pd.read_json(source, lines=True, dtype=False, precise_float=True)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError as error:
@@ -244,8 +251,44 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_b
     return table
 
 
+def opened(path: Path) -> Path | BytesIO:
+    """The file, or what came through a pipe, such as that of <(...) in a shell; a device may never end and is refused.
+
+    A pipe can be read only once, and a table is read more often than that: what came through it is kept.
+    """
+    if path.is_file() and not str(path).startswith(("/dev/stdin", "/dev/fd/")):
+        return path
+    try:
+        found = path.stat()
+        mode = found.st_mode
+        typed = path == Path("/dev/stdin") and os.isatty(0)
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not typed):
+            raise ValueError(f"{path} is a device, not a file")
+        return BytesIO(_piped(path.absolute(), found.st_dev, found.st_ino))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def contents(path: Path) -> bytes:
+    source = opened(path)
+    return source.getvalue() if isinstance(source, BytesIO) else source.read_bytes()
+
+
+@cache
+def _piped(path: Path, _device: int, _inode: int) -> bytes:  # numbers of descriptors are used again
+    return path.read_bytes()
+
+
+def _kind_of(content: bytes) -> str:
+    """The ending that what came through a pipe without a name would have."""
+    line = content.lstrip().partition(b"\n")[0]
+    if content.startswith(b"PAR1"):
+        return ".parquet"
+    return ".jsonl" if line.startswith(b"{") else ".tsv" if b"\t" in line and b"," not in line else ".csv"
+
+
 def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
-    header = pd.read_csv(path, sep=separator, nrows=1, header=None, dtype=str, keep_default_na=False)
+    header = pd.read_csv(opened(path), sep=separator, nrows=1, header=None, dtype=str, keep_default_na=False)
     names = [str(name) for name in header.iloc[0]]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"{path} has two columns called {twice[0]!r}; rename one")
@@ -254,7 +297,7 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
         warnings.simplefilter("ignore", DeprecationWarning)  # float_precision, which older pandas needs
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
         return pd.read_csv(
-            path,
+            opened(path),
             sep=separator,
             index_col=False,
             low_memory=False,
@@ -266,8 +309,9 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
 
 
 def _read_npy(path: Path) -> pd.DataFrame:
+    source = opened(path) if path.exists() else path
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(source, mmap_mode="r" if isinstance(source, Path) else None, allow_pickle=False)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
     except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError) as error:

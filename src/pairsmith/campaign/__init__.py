@@ -13,6 +13,8 @@ commands   the command line
 
 from __future__ import annotations
 
+import os
+
 ENDINGS = (".db", ".sqlite", ".sqlite3")  # of an SQLite file
 
 
@@ -25,6 +27,10 @@ def is_campaign(target: str) -> bool:
     """Whether this means a database rather than a table: a URL, an SQLite file, or what would be the name of one."""
     if "://" in target or target.endswith(ENDINGS):
         return True
+    if target.startswith(("/dev/stdin", "/dev/fd/")) or not os.path.isfile(
+        target
+    ):  # what comes through a pipe can be read only once
+        return False
     try:
         with open(target, "rb") as file:
             return file.read(16) == b"SQLite format 3\0"

@@ -28,11 +28,11 @@ def needs_app() -> None:
             raise ValueError(f"campaigns need {module}; pip install 'pairsmith[app]'")
 
 
-def _store(target: str) -> Store:
+def _store(target: str, changes: bool = True) -> Store:
     needs_app()
     from pairsmith.campaign.store import Store
 
-    return Store(target)
+    return Store(target, changes=changes)
 
 
 def known(target: str, *refused: object) -> Known:
@@ -42,7 +42,7 @@ def known(target: str, *refused: object) -> Known:
             f"{shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
             " the options that name others"
         )
-    with _store(target) as store:
+    with _store(target, changes=False) as store:
         return store.known()
 
 
@@ -107,7 +107,7 @@ def create(
     needs_app()
     from pairsmith.campaign import create as creation
     from pairsmith.selection import OBJECTIVES
-    from pairsmith.tables import read_labels
+    from pairsmith.tables import contents, read_labels
 
     creation.check_place(target)
     if objective not in OBJECTIVES:
@@ -116,7 +116,7 @@ def create(
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
     table, parts = creation.read(items, show or (), id_column, features or (), group_by)
     try:
-        told = "" if instructions is None else instructions.read_text(encoding="utf-8")
+        told = "" if instructions is None else contents(instructions).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"--instructions {instructions} cannot be read as UTF-8 text: {error}") from None
     count = creation.create(
@@ -156,6 +156,7 @@ def export_answers(
     """
     needs_app()
     from pairsmith.campaign import exchange
+    from pairsmith.storage import descriptor
 
     if kind not in exchange.ENDINGS:
         raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
@@ -167,10 +168,11 @@ def export_answers(
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
-    with _store(target) as store:
+    with _store(target, changes=False) as store:
         count, left_out = exchange.export(store, kind, path)
     ties = f" ({left_out} ties left out: {kind} has none)" if left_out else ""
-    print(f"Wrote {count} answers to {path}{ties}")
+    told = sys.stderr if descriptor(path) == 1 else sys.stdout  # not among the answers
+    print(f"Wrote {count} answers to {path}{ties}", file=told)
 
 
 @campaign.command("import")
@@ -196,6 +198,22 @@ def import_answers(
         for path in answers:
             count, new = exchange.bring(store, path)
             print(f"{path}: {count} answers, {new} of them new.")
+
+
+@campaign.command()
+def repair(target: Campaign) -> None:
+    """Mend answers that compare an item with itself, as an earlier version stored some imports. Nothing is deleted.
+
+    [bold]pairsmith campaign repair retina.db[/bold]
+    """
+    with _store(target) as store:
+        restored, aside = store.repair()
+    if restored + aside == 0:
+        print(f"{shown(target)}: nothing to repair.")
+        return
+    print(f"{shown(target)}: {restored} answers restored, {aside} set aside.")
+    if aside:
+        print("Of those set aside the second item is not known: import the file that they came from again.")
 
 
 @campaign.command()
@@ -238,7 +256,7 @@ def revoke(
 @campaign.command()
 def people(target: Campaign) -> None:
     """Who has an invite."""
-    with _store(target) as store:
+    with _store(target, changes=False) as store:
         for name, role in store.invited():
             print(f"{role}  {name}")
 
@@ -284,6 +302,7 @@ def label(
                                 timeout_graceful_shutdown=3)  # fmt: skip
         with Worker(target), suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listener])
+        store.check()
     print(f"Stopped. Every answer is in {shown(target)}.")
 
 

@@ -91,7 +91,12 @@ def create(
     if is_url(target):
         database.create(target, fill)
     else:
-        write_whole(target, lambda part: database.create(str(part), fill))
+
+        def write(part: Path) -> None:
+            database.create(target, fill, part)
+            check_place(target)  # planning took its time
+
+        write_whole(target, write)
     return len(first)
 
 
@@ -182,7 +187,10 @@ def demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
     shown: list[_SHOWN] = []
     for row, pixels in zip(chosen, X, strict=True):
         path = folder / f"{row}.png"
-        path.write_bytes(png(pixels.reshape(8, 8) / 16))
+        try:
+            path.write_bytes(png(pixels.reshape(8, 8) / 16))
+        except OSError as error:  # that of a full disk names no file
+            raise CampaignError(f"{path} cannot be written: {error.strerror}") from None
         shown.append([("image", str(path.resolve()))])
     X = X / 16
     X = X[:, X.std(axis=0) > 0]

@@ -7,6 +7,7 @@ stays, with a row in `undos`.
 from __future__ import annotations
 
 import os
+import sqlite3
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,10 +18,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import is_url
 
-VERSION = 1
-# MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
-MIGRATIONS: list[Callable[[sa.Connection], None]] = []
-
+VERSION = 2
 APPLICATION = 0x70616972  # "pair": marks our SQLite files
 _PATIENCE = 10  # seconds to wait for somebody else's transaction
 
@@ -47,11 +45,12 @@ pairs = sa.Table(
     "pairs",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("first", sa.ForeignKey(items.c.row), nullable=False),  # first < second
+    sa.Column("first", sa.ForeignKey(items.c.row), nullable=False),
     sa.Column("second", sa.ForeignKey(items.c.row), nullable=False),
     sa.Column("round", sa.Integer, nullable=False),  # 0: not planned, but answered elsewhere
     sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
     sa.UniqueConstraint("first", "second"),
+    sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
 )
 sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
 people = sa.Table(
@@ -127,8 +126,11 @@ def _url(target: str) -> sa.URL:
         ) from None
 
 
-def connect(target: str) -> sa.Engine:
-    """An engine whose transactions are durable; `write=True` among its options starts them with the right to write."""
+def connect(target: str, journal: str = "WAL") -> sa.Engine:
+    """An engine whose transactions are durable; `write=True` among its options starts them with the right to write.
+
+    `journal` is how SQLite keeps its journal, for a file.
+    """
     if is_url(target):
         return _connect_postgresql(target)
     engine = sa.create_engine(
@@ -137,11 +139,14 @@ def connect(target: str) -> sa.Engine:
         pool_size=16,
         max_overflow=48,
     )
+    return _with_transactions(engine, journal)
 
+
+def _with_transactions(engine: sa.Engine, journal: str) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # we say BEGIN ourselves
-        for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for setting in (f"journal_mode={journal}", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
@@ -149,6 +154,31 @@ def connect(target: str) -> sa.Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("write") else "BEGIN")
 
     return engine
+
+
+def _connect_copy(path: Path) -> sa.Engine:
+    """A copy in memory of a file that cannot be written to: it can be read, and brought to this version.
+
+    SQLite reads a file with a write-ahead log only beside it: where the folder cannot be written to, either somebody
+    has the campaign open, and the log is shared, or there is none, and the file by itself is whole.
+    """
+    alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    memory = sqlite3.connect(":memory:", check_same_thread=False)
+    try:
+        source = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{alone}", uri=True, timeout=_PATIENCE)
+        try:
+            source.backup(memory)
+        finally:
+            source.close()
+    except sqlite3.Error as error:
+        memory.close()
+        if alone:
+            raise CampaignError(_told(str(path), error)) from error
+        raise CampaignError(
+            f"{path} cannot be written to, and its newest answers are in {path.name}-wal, which cannot be read there;"
+            " copy both to a folder of your own"
+        ) from error
+    return _with_transactions(sa.create_engine("sqlite://", creator=lambda: memory, poolclass=sa.StaticPool), "MEMORY")
 
 
 def _connect_postgresql(target: str) -> sa.Engine:
@@ -173,38 +203,56 @@ def _connect_postgresql(target: str) -> sa.Engine:
     return engine
 
 
-def create(target: str, fill: Callable[[sa.Connection], None]) -> None:
-    """Make the tables at a new place and let `fill` write to them: all of it, or nothing."""
-    engine = connect(target)
+def create(target: str, fill: Callable[[sa.Connection], None], part: Path | None = None) -> None:
+    """Make the tables at a new place and let `fill` write to them: all of it, or nothing.
+
+    A file is written as `part`, which is renamed to `target` afterwards. So it has to be whole by itself: its journal
+    is in memory, and it is read again before anybody is told that it is there.
+    """
+    engine = connect(target if part is None else str(part), "MEMORY")
     try:
-        with explained(target), engine.execution_options(write=True).begin() as connection:
-            if sa.inspect(connection).has_table("campaign"):
-                raise CampaignError(f"{shown(target)} holds a campaign already; choose another database")
-            tables.create_all(connection, checkfirst=False)
-            fill(connection)
-            if not is_url(target):
-                connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION}")
+        with explained(target):
+            with engine.execution_options(write=True).begin() as connection:
+                if sa.inspect(connection).has_table("campaign"):
+                    raise CampaignError(f"{shown(target)} holds a campaign already; choose another database")
+                tables.create_all(connection, checkfirst=False)
+                fill(connection)
+                if part is not None:
+                    connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION}")
+                written = _rows(connection)
+            engine.dispose()
+            with engine.connect() as connection:
+                if (part is not None and _damage(connection)) or _rows(connection) != written:
+                    raise CampaignError(f"{shown(target)} could not be written whole; is the disk full?")
     finally:
         engine.dispose()
 
 
-def open_existing(target: str) -> sa.Engine:
-    """The campaign at this place, brought to this version; what is not ours, damaged or newer is left untouched."""
+def _rows(connection: sa.Connection) -> list[int]:
+    return [connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one() for table in (items, pairs)]
+
+
+def _damage(connection: sa.Connection) -> str:
+    """What SQLite finds wrong with a file, in one line; nothing where it is whole."""
+    found = " ".join(str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()).split())
+    return "" if found == "ok" else found
+
+
+def open_existing(target: str, changes: bool = True) -> sa.Engine:
+    """The campaign at this place, brought to this version; what is not ours, damaged or newer is left untouched.
+
+    Without `changes`, a file that cannot be written to will do.
+    """
     check_kind(target)
-    if not is_url(target):
-        _check_file(Path(target))
-    engine = connect(target)
+    copied = not is_url(target) and not _check_file(Path(target), changes)
+    engine = _connect_copy(Path(target)) if copied else connect(target)
     try:
         with explained(target):
             with engine.connect() as connection:
                 if is_url(target) and not sa.inspect(connection).has_table("campaign"):
                     raise CampaignError(f"{shown(target)} holds no campaign; make one with pairsmith campaign create")
-                if not is_url(target):
-                    found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-                    if found != "ok":
-                        raise CampaignError(
-                            f"{target} is damaged ({' '.join(str(found).split())}); restore it from a backup"
-                        )
+                if not is_url(target) and (damage := _damage(connection)):
+                    raise CampaignError(f"{target} is damaged ({damage}); restore it from a backup")
                 version = connection.execute(sa.select(campaign.c.version)).scalar_one()
             if version > VERSION:
                 raise CampaignError(
@@ -213,10 +261,39 @@ def open_existing(target: str) -> sa.Engine:
                 )
             if version < VERSION:
                 _migrate(engine)
+            if copied:  # what would be written to the copy would be lost
+                with engine.connect() as connection:
+                    connection.exec_driver_sql("PRAGMA query_only=ON")
     except BaseException:
         engine.dispose()
         raise
     return engine
+
+
+def _refuse_self_pairs(connection: sa.Connection) -> None:
+    """The constraint pairs_differ. Pairs of an item with itself, made by imports of version 1, stay, but are not asked.
+
+    They are mended by `Store.repair`. SQLite cannot add a constraint to a table that is there, and a new table would
+    need foreign keys off, which no transaction can turn off, and a place for those pairs: triggers do the same.
+    """
+    run = connection.exec_driver_sql
+    run('UPDATE pairs SET wanted = 0 WHERE "first" = "second"')
+    run(
+        "UPDATE leases SET expires = 0 WHERE state = 'open' AND"
+        ' pair IN (SELECT id FROM pairs WHERE "first" = "second")'
+    )
+    if connection.dialect.name == "sqlite":
+        for event in ("INSERT", "UPDATE"):
+            run(
+                f'CREATE TRIGGER pairs_differ_{event} BEFORE {event} ON pairs WHEN NEW."first" >= NEW."second"'
+                " BEGIN SELECT RAISE(ABORT, 'CHECK constraint failed: pairs_differ'); END"
+            )
+    else:  # not valid: of what is there nothing is asked
+        run('ALTER TABLE pairs ADD CONSTRAINT pairs_differ CHECK ("first" < "second") NOT VALID')
+
+
+# MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
+MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs]
 
 
 def _migrate(engine: sa.Engine) -> None:
@@ -227,12 +304,14 @@ def _migrate(engine: sa.Engine) -> None:
         connection.execute(sa.update(campaign).values(version=VERSION))
 
 
-def _check_file(path: Path) -> None:
-    """Look at the file itself, before SQLite touches it."""
+def _check_file(path: Path, changes: bool) -> bool:
+    """Look at the file itself, before SQLite touches it; whether it can be written to, which `changes` insist on."""
     if not path.exists():
         raise CampaignError(f"{path}: there is no such campaign; make one with pairsmith campaign create")
     if path.is_dir():
         raise CampaignError(f"{path} is a folder, not a campaign")
+    if not path.is_file():
+        raise CampaignError(f"{path} is a device or a pipe, not a campaign")
     try:
         with open(path, "rb") as file:
             head = file.read(72)
@@ -241,8 +320,11 @@ def _check_file(path: Path) -> None:
     if head[:16] != b"SQLite format 3\0" or struct.unpack(">I", head[68:72].ljust(4, b"\0"))[0] != APPLICATION:
         raise CampaignError(f"{path} is no campaign of pairsmith, or its beginning is damaged; name another file")
     effective = os.access in os.supports_effective_ids
-    if not all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.parent)):
+    # SQLite writes beside the file itself, not beside a link to it.
+    writable = all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.resolve().parent))
+    if changes and not writable:
         raise CampaignError(f"{path} cannot be written to; give yourself the right to write it and its folder")
+    return writable
 
 
 _SAYS = {
@@ -263,10 +345,22 @@ def explained(target: str) -> Iterator[None]:
     try:
         yield
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
-        cause = getattr(error, "orig", None)
-        code = getattr(cause, "sqlite_errorname", "")
-        for prefix, what in _SAYS.items():
-            if code.startswith(prefix):
-                raise CampaignError(f"{shown(target)} {what}") from error
-        lines = str(cause or error).strip().splitlines() or [type(error).__name__]
-        raise CampaignError(f"{shown(target)}: the database says: {lines[0]}") from error
+        raise CampaignError(_told(target, getattr(error, "orig", None) or error)) from error
+
+
+def _told(target: str, error: BaseException) -> str:
+    code = getattr(error, "sqlite_errorname", "")
+    for prefix, what in _SAYS.items():
+        if code.startswith(prefix):
+            return f"{shown(target)} {what}"
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return f"{shown(target)}: the database says: {lines[0]}"
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """What the file system knows a file by, whatever its name; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

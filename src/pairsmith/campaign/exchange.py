@@ -17,7 +17,7 @@ import pandas as pd
 
 from pairsmith.campaign.store import SECOND, Store
 from pairsmith.storage import write_whole
-from pairsmith.tables import Items, read_answers, read_table
+from pairsmith.tables import Items, contents, read_answers, read_table
 
 TABLES = ("csv", "jsonl", "parquet")
 ENDINGS = {
@@ -76,10 +76,12 @@ def bring(store: Store, path: Path) -> tuple[int, int]:
     """Read answers made elsewhere: how many there are in the file, and how many of them are new."""
     items = Items(Path(store.target), store.known().features)
     given = _read_tasks(path, items) if path.suffix == ".json" else _read_table(path, items)
-    swapped = given["first"] > given["second"]
-    if swapped.any():
-        given.loc[swapped, ["first", "second"]] = given.loc[swapped, ["second", "first"]].to_numpy()
-        given.loc[swapped, "outcome"] = -given.loc[swapped, "outcome"]
+    first, second, outcome = (given[name].to_numpy() for name in ("first", "second", "outcome"))
+    given = given.assign(
+        first=np.minimum(first, second),
+        second=np.maximum(first, second),
+        outcome=np.where(first > second, -outcome, outcome),
+    )
     if not store.settings["ties"] and (given["outcome"] == 0).any():
         raise ValueError(f"{path}: row {int(np.argmax(given['outcome'] == 0)) + 1} is a tie; this campaign has none")
     return len(given), store.take(given)
@@ -156,9 +158,11 @@ def _tasks(store: Store, frame: pd.DataFrame, answers: pd.DataFrame) -> list[dic
 
 def _read_tasks(path: Path, items: Items) -> pd.DataFrame:
     try:
-        tasks = json.loads(path.read_text(encoding="utf-8"))
+        content = contents(path)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        tasks = json.loads(content)
     except (ValueError, RecursionError):
         raise ValueError(f"{path} is no JSON; export it from Label Studio as JSON") from None
     found: list[dict[str, Any]] = []
@@ -251,12 +255,13 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     ]
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
-    left = column("left", None)
-    shown = np.array([not pd.isna(name) and str(name).strip() != "" for name in left], dtype=bool)
-    given["left"] = given["first"]
+    names = column("left", None)
+    shown = np.array([not pd.isna(name) and str(name).strip() != "" for name in names], dtype=bool)
+    left = pairs[:, 0].copy()
     if shown.any():
-        given.loc[shown, "left"] = items.rows(pd.Series(left[shown]).astype(str), path)
-    wrong = (given["left"] != given["first"]) & (given["left"] != given["second"])
+        left[shown] = items.rows(pd.Series(names[shown]).astype(str), path)
+    given["left"] = left
+    wrong = (left != pairs[:, 0]) & (left != pairs[:, 1])
     if wrong.any():
         raise ValueError(f"{path}: row {int(np.argmax(wrong)) + 1} names an item as left that is neither of the two")
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

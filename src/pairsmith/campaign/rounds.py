@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PAUSE = 0.3  # seconds between two looks at the campaign
 GUESS = 5.0  # seconds that the first design may take
+GONE = 3  # the exit code where the campaign's files were taken away: there is nothing to start again for
 LARGEST = 16  # times the size of a round that one may have where people are fast
 
 
@@ -153,19 +154,23 @@ class Planner:
 
 
 def watch(store: Store) -> None:
-    """Plan and report for ever. What goes wrong is shown on the dashboard, and tried again."""
+    """Plan and report until the campaign is gone. What else goes wrong is shown on the dashboard, and tried again."""
     from pairsmith.campaign.report import make
+    from pairsmith.campaign.store import Gone
 
     keep_ahead = Planner(store)
     reported: tuple[int, ...] | None = None
     while True:
         try:
+            store.check()
             keep_ahead()
             changed = store.changes()
             if changed != reported:
                 store.save_report("report", make(store.known(), keep_ahead))
                 store.save_report("problem", "")
                 reported = changed
+        except Gone:
+            raise
         except ValueError as error:
             store.save_report("problem", f"The next round could not be planned: {error}")
             time.sleep(5)
@@ -212,8 +217,10 @@ class Worker:
                 self.process.stdin.flush()
             if self.ended.is_set():  # meanwhile
                 self.process.kill()
-            self.process.wait()
+            code = self.process.wait()
             self.process.stdin.close()
+            if code == GONE:
+                return
             pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, 30.0)
             self.ended.wait(pause)
 
@@ -224,7 +231,7 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.store import Gone, Store
 
     target = sys.stdin.readline().rstrip("\n")
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -233,6 +240,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     try:
         watch(Store(target))
+    except Gone as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(GONE)
     except Exception:
         traceback.print_exc()
         sys.exit(1)

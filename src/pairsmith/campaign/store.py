@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
+import os
 import secrets
+import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -42,6 +45,10 @@ class Refused(CampaignError):
         self.status = status
 
 
+class Gone(CampaignError):
+    """The files of a campaign were taken away while it was open."""
+
+
 @dataclass(frozen=True)
 class Lease:
     """A pair as it is shown to a person."""
@@ -65,11 +72,21 @@ class Known:
 
 
 class Store:
-    """The campaign in an SQLite file or a PostgreSQL database."""
+    """The campaign in an SQLite file or a PostgreSQL database. Without `changes`, a read-only file will do."""
 
-    def __init__(self, target: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, target: str, clock: Callable[[], float] = time.time, changes: bool = True) -> None:
         self.target = str(target)
-        self.engine = database.open_existing(self.target)
+        self._files = {} if is_url(self.target) else {os.path.abspath(self.target): database.identity(self.target)}
+        self.engine = database.open_existing(self.target, changes)
+        self._anchor: sa.Connection | None = None
+        if self._files and self.engine.url.database:  # and not a copy in memory
+            # SQLite's log and its index stay the same files for as long as a connection is open.
+            with database.explained(self.target):
+                self._anchor = self.engine.connect()
+                self._anchor.execute(sa.select(campaign.c.version))
+                self._anchor.rollback()
+            beside = (os.path.realpath(self.target) + ending for ending in ("-wal", "-shm"))
+            self._files |= {name: database.identity(name) for name in beside}
         self._writer = self.engine.execution_options(write=True)
         self.clock = clock
         self._parts = lru_cache(4096)(self._read_parts)
@@ -77,6 +94,9 @@ class Store:
         self._turn: Any = nullcontext() if is_url(self.target) else threading.Lock()
 
     def close(self) -> None:
+        if self._anchor is not None:
+            self._anchor.close()
+            self._anchor = None
         self.engine.dispose()
 
     def __enter__(self) -> Self:
@@ -98,6 +118,38 @@ class Store:
             self._writer.begin() as connection,
         ):
             yield connection
+        self.check()
+
+    def check(self) -> None:
+        """Raise where what was written is not in the file of this name, or not sure to stay there.
+
+        SQLite goes on with files that were removed or replaced, and what it writes to them is gone when it ends.
+        """
+        lost = next((name for name, known in self._files.items() if database.identity(name) != known), None)
+        if lost is None:
+            return
+        # Into the file itself, wherever it is now: another file of this name would take the log for its own.
+        kept = self._checkpoint()
+        if lost == next(iter(self._files)):
+            raise Gone(
+                f"{self.target} was removed, renamed or replaced while in use, so it takes no more answers; stop"
+                " pairsmith, put the right file back and start again"
+            )
+        raise Gone(
+            f"{os.path.basename(lost)} was removed while in use, so {self.target} takes no more answers;"
+            f" {'all so far are in it' if kept else 'some may be lost'}; stop pairsmith and start again"
+        )
+
+    def _checkpoint(self) -> bool:
+        """Move all that SQLite's log holds into the file itself, where that can be done."""
+        connection = self.engine.raw_connection()  # no transaction
+        try:
+            busy, *_ = connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            return not busy
+        except sqlite3.Error:
+            return False
+        finally:
+            connection.close()
 
     def _now(self) -> int:
         return round(self.clock() * SECOND)
@@ -216,12 +268,11 @@ class Store:
             lease = self._own(connection, person, token)
             if lease.state == "undone":  # asked twice
                 again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
-                assert again is not None
-                if again.state != "open":  # and answered since
+                if again is None or again.state != "open":  # set aside by repair, or answered since
                     raise Refused(409, "only the last answer can be taken back")
                 return Lease(again.token, again.left, lease.first + lease.second - again.left)
             last = connection.execute(sql.LAST, {"person": person}).first()
-            if last is None or last.token != token:
+            if last is None or last.token != token or lease.first == lease.second:
                 raise Refused(409, "only the last answer can be taken back")
             connection.execute(undos.insert().values(answer=last.id, at=now))
             connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
@@ -335,26 +386,74 @@ class Store:
             planned = connection.execute(
                 sa.select(pairs.c.id, pairs.c.first, pairs.c.second).order_by(pairs.c.id)
             ).all()
-            taken = connection.execute(
-                sa.select(
-                    pairs.c.first,
-                    pairs.c.second,
-                    answers.c.outcome,
-                    leases.c.left,
-                    people.c.name.label("labeller"),
-                    answers.c.milliseconds,
-                    answers.c.at,
-                )
-                .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
-                .where(leases.c.state == "answered")
-                .order_by(answers.c.at, pairs.c.first, pairs.c.second, people.c.name)
-            ).all()
+            taken = self._answers(connection)
+        chosen = np.array([(row.first, row.second) for row in planned], dtype=np.int64).reshape(-1, 2)
+        chosen = chosen[chosen[:, 0] != chosen[:, 1]]  # see repair
+        return Known(features, groups, labeled, labels, chosen, planned[-1].id if planned else 0, taken)
+
+    def _answers(self, connection: sa.Connection) -> pd.DataFrame:
+        taken = connection.execute(
+            sa.select(
+                pairs.c.first,
+                pairs.c.second,
+                answers.c.outcome,
+                leases.c.left,
+                people.c.name.label("labeller"),
+                answers.c.milliseconds,
+                answers.c.at,
+            )
+            .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
+            .where(leases.c.state == "answered")
+            .order_by(answers.c.at, pairs.c.first, pairs.c.second, people.c.name)
+        ).all()
         frame = pd.DataFrame(
             taken, columns=["first", "second", "outcome", "left", "labeller", "milliseconds", "at"]
         ).astype({"first": np.int64, "second": np.int64, "outcome": np.int64, "left": np.int64, "at": np.int64})
         frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
-        chosen = np.array([(row.first, row.second) for row in planned], dtype=np.int64).reshape(-1, 2)
-        return Known(features, groups, labeled, labels, chosen, planned[-1].id if planned else 0, frame)
+        broken = int((frame["first"] == frame["second"]).sum())
+        if broken:
+            name = database.shown(self.target)
+            raise CampaignError(
+                f"{name} holds {broken} answers that compare an item with itself, as an earlier pairsmith stored some"
+                f" imports; mend them with: pairsmith campaign repair {name}"
+            )
+        return frame
+
+    def repair(self) -> tuple[int, int]:
+        """Mend what imports of version 1 could do to answers: how many were restored, and how many set aside.
+
+        An answer to z and y, where z comes after y, was stored as y against y, its outcome as seen from y. The item
+        shown left tells what z was, unless y was shown left; then the answer is taken back, as an undo does.
+        """
+        now, restored = self._now(), 0
+        broken = (
+            sa.select(answers.c.id, answers.c.lease, leases.c.left, pairs.c.first)
+            .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id))
+            .where(leases.c.state == "answered", pairs.c.first == pairs.c.second)
+        )
+        with self._writing() as connection:
+            found = connection.execute(broken).all()
+            numbers = self._numbers(connection, [(row.first, row.left) for row in found if row.left > row.first])
+            for row in found:
+                if row.left > row.first:
+                    pair = numbers[row.first, row.left]
+                    connection.execute(leases.update().where(leases.c.id == row.lease).values(pair=pair))
+                    connection.execute(sql.WANT, {"pair": pair, "step": -1})
+                    restored += 1
+                else:
+                    connection.execute(undos.insert().values(answer=row.id, at=now))
+                    connection.execute(sql.CLOSE, {"lease": row.lease, "how": "undone"})
+        return restored, len(found) - restored
+
+    def _numbers(self, connection: sa.Connection, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
+        """The ids of all pairs, among them these, which are added where they are not planned."""
+        query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
+        found = {(row.first, row.second): row.id for row in connection.execute(query)}
+        missing = [pair for pair in dict.fromkeys(wanted) if pair not in found]
+        if missing:
+            connection.execute(pairs.insert(), planned_rows(missing, 0, self.settings["answers"]))
+            found = {(row.first, row.second): row.id for row in connection.execute(query)}
+        return found
 
     def tally(self) -> dict[str, Any]:
         """The numbers of the dashboard that are counted, not computed."""
@@ -387,48 +486,45 @@ class Store:
 
         An answer that is there already is not added again: the same file may be imported twice.
         """
-        there = self.known().answers
-        timed = _count_keys(there, with_time=True)
-        untimed = _count_keys(there, with_time=False)
-        now, added = self._now(), 0
-        with self._writing() as connection:
-            persons: dict[str, int] = {}
-            numbers = {
-                (row.first, row.second): row.id
-                for row in connection.execute(sa.select(pairs.c.id, pairs.c.first, pairs.c.second))
-            }
+        now = self._now()
+        with self._writing() as connection:  # what is there cannot change meanwhile
+            there = self._answers(connection)
+            timed = _count_keys(there, with_time=True)
+            untimed = _count_keys(there, with_time=False)
+            new = []
             row: Any  # pandas does not know what its rows hold
             for row in given.itertuples(index=False):
-                at = None if pd.isna(row.at) else int(row.at)
                 key = (row.first, row.second, row.outcome, row.labeller)
-                seen, full = (untimed, key) if at is None else (timed, (*key, at))
+                seen, full = (untimed, key) if pd.isna(row.at) else (timed, (*key, int(row.at)))
                 if seen.get(full, 0) > 0:
                     seen[full] -= 1
-                    continue
-                if row.labeller not in persons:
-                    persons[row.labeller] = _named(connection, row.labeller)
-                pair = (int(row.first), int(row.second))
-                if pair not in numbers:
-                    numbers[pair] = _inserted(
-                        connection, pairs, first=pair[0], second=pair[1], round=0, wanted=self.settings["answers"]
-                    )
-                lease = _inserted(
-                    connection,
-                    leases,
-                    token=secrets.token_urlsafe(16),
-                    pair=numbers[pair],
-                    person=persons[row.labeller],
-                    left=int(row.left),
-                    state="open",
-                    expires=0,
-                )
-                seconds = None if pd.isna(row.seconds) else float(row.seconds)
-                _record(connection, lease, numbers[pair], int(row.outcome), seconds, now if at is None else at)
-                added += 1
-        return added
+                else:
+                    new.append(row)
+            numbers = self._numbers(connection, ((int(row.first), int(row.second)) for row in new))
+            persons = {name: _named(connection, name) for name in dict.fromkeys(row.labeller for row in new)}
+            of = [numbers[row.first, row.second] for row in new]
+            shown = [
+                {"token": secrets.token_urlsafe(16), "pair": pair, "person": persons[row.labeller],
+                 "left": int(row.left), "state": "answered", "again": False, "expires": 0}
+                for pair, row in zip(of, new, strict=True)
+            ]  # fmt: skip
+            if new:
+                last = connection.execute(sa.select(sa.func.max(leases.c.id))).scalar() or 0
+                connection.execute(sql.LEASE, shown)
+                added = connection.execute(sa.select(leases.c.token, leases.c.id).where(leases.c.id > last))
+                number = {row.token: row.id for row in added}
+                taken = [
+                    {"lease": number[lease["token"]], "outcome": int(row.outcome),
+                     "milliseconds": None if pd.isna(row.seconds) else _milliseconds(row.seconds),
+                     "at": now if pd.isna(row.at) else int(row.at)}
+                    for lease, row in zip(shown, new, strict=True)
+                ]  # fmt: skip
+                connection.execute(sql.ANSWER, taken)
+                connection.execute(sql.WANT, [{"pair": pair, "step": -times} for pair, times in Counter(of).items()])
+        return len(new)
 
 
-def planned_rows(planned: Ints, number: int, wanted: int) -> list[dict[str, int]]:
+def planned_rows(planned: Iterable[Sequence[int]] | Ints, number: int, wanted: int) -> list[dict[str, int]]:
     return [{"first": int(i), "second": int(j), "round": number, "wanted": wanted} for i, j in planned]
 
 
@@ -472,11 +568,15 @@ def _left(connection: sa.Connection, first: int, second: int) -> int:
 def _record(
     connection: sa.Connection, lease: int, pair: int, outcome: int | None, seconds: float | None, at: int
 ) -> None:
-    spent = None if seconds is None else round(min(max(seconds, 0.0), 86400.0) * 1000)
+    spent = None if seconds is None else _milliseconds(seconds)
     connection.execute(sql.ANSWER, {"lease": lease, "outcome": outcome, "milliseconds": spent, "at": at})
     connection.execute(sql.CLOSE, {"lease": lease, "how": "skipped" if outcome is None else "answered"})
     if outcome is not None:
         connection.execute(sql.WANT, {"pair": pair, "step": -1})
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(min(max(seconds, 0.0), 86400.0) * 1000)
 
 
 def _count_keys(frame: pd.DataFrame, with_time: bool) -> dict[tuple[Any, ...], int]:
