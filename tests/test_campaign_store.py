@@ -511,17 +511,18 @@ def test_an_older_version_is_migrated_whole_or_not_at_all(target, make, monkeypa
     def fail(connection):
         raise CampaignError("no")
 
-    monkeypatch.setattr(database, "VERSION", 3)
-    monkeypatch.setattr(database, "MIGRATIONS", [note, fail])
+    now, steps = database.VERSION, database.MIGRATIONS
+    monkeypatch.setattr(database, "VERSION", now + 2)
+    monkeypatch.setattr(database, "MIGRATIONS", [*steps, note, fail])
     with pytest.raises(CampaignError, match="no"):
         Store(target)
-    monkeypatch.setattr(database, "VERSION", 2)
-    monkeypatch.setattr(database, "MIGRATIONS", [note])
+    monkeypatch.setattr(database, "VERSION", now + 1)
+    monkeypatch.setattr(database, "MIGRATIONS", [*steps, note])
     for _ in range(2):  # the second time there is nothing to do
         store = Store(target)
         with store._reading() as connection:
             assert connection.exec_driver_sql("SELECT note FROM answers").all() == [(None,)]
-            assert connection.execute(sa.select(database.campaign.c.version)).scalar_one() == 2
+            assert connection.execute(sa.select(database.campaign.c.version)).scalar_one() == now + 1
         assert len(store.known().answers) == 1
         store.close()
 

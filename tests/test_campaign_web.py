@@ -25,6 +25,9 @@ from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import create_app, render
 
 
+PNG = b"\x89PNG\r\n\x1a\n and more"
+
+
 def client_of(store, **options):
     return TestClient(create_app(store, **options), base_url="http://127.0.0.1")
 
@@ -140,7 +143,7 @@ def folder(tmp_path, monkeypatch):
     items["prompt"] = ["p", "q"] * 4
     (tmp_path / "pictures").mkdir()
     for row in range(8):
-        (tmp_path / f"pictures/{row}.png").write_bytes(b"\x89PNG")
+        (tmp_path / f"pictures/{row}.png").write_bytes(PNG)
     items.to_csv("items.csv", index=False)
     return tmp_path
 
@@ -169,9 +172,10 @@ def test_create_from_a_table(run):
     assert not store.settings["ties"]
     kinds, values = zip(*store.parts(3), strict=True)
     assert kinds == ("image", "text")
-    assert values == (os.path.realpath("pictures/3.png"), "note <b>3</b>")
+    assert store.folder == os.path.realpath(".")
+    assert values == (os.path.join("pictures", "3.png"), "note <b>3</b>")
     with client_of(store) as api:
-        assert api.get("/media/3/0").content == b"\x89PNG"
+        assert api.get("/media/3/0").content == PNG
         assert api.get("/media/3/0").headers["content-type"] == "image/png"
         for path in ("/media/3/1", "/media/3/2", "/media/8/0", "/media/99999999999/0", "/media/-1/0"):
             assert api.get(path).status_code in (404, 422)
@@ -180,6 +184,42 @@ def test_create_from_a_table(run):
         os.remove("pictures/3.png")
         assert api.get("/media/3/0").status_code == 404
     store.close()
+
+
+def test_files_lie_in_one_folder_that_is_named_once(run, folder, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "x.png").write_bytes(PNG)
+    for named in (str(outside / "x.png"), "link.png"):
+        (folder / "link.png").unlink(missing_ok=True)
+        (folder / "link.png").symlink_to(outside / "x.png")
+        items = pd.read_csv("items.csv")
+        items.loc[5, "path"] = named
+        items.to_csv("odd.csv", index=False)
+        create = [word.replace("items.csv", "odd.csv") for word in CREATE]
+        code, out, err = run(*create, "--show", "image:path")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "odd.csv: item 'item 5' shows the file " in err
+        assert f"which lies outside {os.path.realpath(folder)}; give a folder that holds all files with --media" in err
+        assert not Path("c.db").exists()
+        common = os.path.commonpath([os.path.realpath(folder), os.path.realpath(outside)])
+        assert run(*create, "--show", "image:path", "--media", common)[0] == 0
+        with Store("c.db") as store:
+            assert store.folder == common
+            with client_of(store) as api:
+                assert api.get("/media/5/0").content == PNG
+        Path("c.db").unlink()
+    assert "--media nowhere: there is no such folder" in run(*CREATE, "--media", "nowhere")[2]
+    assert "which lies outside" in run(*CREATE, "--show", "image:path", "--media", str(outside))[2]
+
+
+def test_files_that_are_not_what_they_claim_are_named(run, folder):
+    (folder / "pictures" / "3.png").write_text("root:x:0:0")
+    code, _, err = run(*CREATE, "--show", "image:path")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "item 'item 3' shows the file" in err
+    assert "does not begin as image/png does, which its ending claims" in err
+    (folder / "pictures" / "3.png").unlink()
+    assert "3.png', which is not there, or cannot be read" in run(*CREATE, "--show", "image:path")[2]
 
 
 def test_features_are_the_columns_that_are_not_shown(folder):
