@@ -1,11 +1,16 @@
 """Attacks from outside, and the OpenAPI schema against random requests."""
 
+import logging
 import os
+import re
 import shutil
 import socket
+import ssl
 import stat
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import httpx2 as httpx
@@ -15,8 +20,9 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from hypothesis import given
 
+from conftest import free_port
 from pairsmith import cli
-from pairsmith.campaign import database, media, seals
+from pairsmith.campaign import database, media, seals, server
 from pairsmith.campaign.gate import LARGEST
 from pairsmith.campaign.store import Store, _hash
 from pairsmith.campaign.web import create_app
@@ -643,6 +649,75 @@ def test_without_invites_nothing_comes_through_a_proxy_that_adds_nothing(store, 
             assert raw.recv(100).split()[1] == status
 
 
+@pytest.fixture
+def nginx(tmp_path):
+    """nginx(url) -> the URL of an nginx in front of that one, as the README has it."""
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+    assert program, "this test needs nginx; on Debian: apt-get install nginx-light"
+    certificate = ["-subj", "/CN=label.example.org", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    line = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "own.pem"]
+    subprocess.run([*line, *certificate], cwd=tmp_path, check=True, capture_output=True)
+    (block,) = re.findall(r"```nginx\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL)
+    started = []
+
+    def start(url):
+        port = free_port()
+        own = block.replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl").replace("http://127.0.0.1:8000", url)
+        own = re.sub(r"ssl_certificate .*;", f"ssl_certificate {tmp_path}/own.pem;", own)
+        own = re.sub(r"ssl_certificate_key .*;", f"ssl_certificate_key {tmp_path}/key.pem;", own)
+        temporary = "".join(f"{name}_temp_path {tmp_path}/{name};" for name in
+                            ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))  # fmt: skip
+        config = tmp_path / "nginx.conf"
+        config.write_text(
+            f"daemon off; master_process off; pid {tmp_path}/pid; error_log {tmp_path}/error.log;"
+            f" events {{}} http {{ access_log off; {temporary} {own} }}"
+        )
+        started.append(subprocess.Popen([program, "-p", tmp_path, "-c", config, "-e", tmp_path / "error.log"]))
+        while started[-1].poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=10):
+                return f"https://127.0.0.1:{port}"
+            time.sleep(0.02)
+        raise AssertionError((tmp_path / "error.log").read_text())
+
+    yield start
+    for process in started:
+        process.terminate()
+        process.wait()
+
+
+def test_the_proxy_of_the_readme(tmp_path, store, serve, nginx):
+    url, _ = serve(store.target, "--invited")
+    front = nginx(url)
+    trusted = ssl.create_default_context(cafile=tmp_path / "own.pem")
+    with httpx.Client(base_url=front, verify=trusted, headers={"Origin": front}) as browser:
+        assert browser.get("/").status_code == 401
+        joined = browser.get(f"/join/{store.invite('anna')}")
+        assert (joined.status_code, joined.headers["location"]) == (303, "/")
+        assert "secure" in joined.headers["set-cookie"].lower()
+        assert browser.get("/").status_code == 200
+        pair = browser.post("/api/next", json={}).json()["pair"]
+        assert browser.get(pair["left"][0]["url"]).content == (tmp_path / "shown.svg").read_bytes()
+        taken = browser.post("/api/answer", json={"lease": pair["lease"], "choice": "left"})
+        assert (taken.status_code, taken.json()["counted"]) == (200, True)
+        other = browser.post("/api/next", json={}, headers={"Origin": "https://evil.example"})
+        assert other.status_code == 403
+        assert browser.get("/dashboard").status_code == 401
+
+
+def test_a_proxy_without_invites_opens_nothing(tmp_path, store, serve, nginx):
+    url, _ = serve(store.target)
+    assert httpx.get(url).status_code == 200
+    front = nginx(url)
+    with httpx.Client(base_url=front, verify=ssl.create_default_context(cafile=tmp_path / "own.pem")) as browser:
+        for path in ("/", "/dashboard", "/api/dashboard", "/media/0/0"):
+            refused = browser.get(path)
+            assert refused.status_code == 400
+        for host in ("127.0.0.1", "localhost"):  # as a proxy that does not pass the name on says
+            refused = browser.get("/", headers={"Host": host})
+            assert refused.status_code == 400
+            assert "--invited" in refused.json()["detail"]
+
+
 def test_headers_and_text_leave_no_room_for_scripts(local):
     for path in ("/", "/dashboard", "/api/progress", "/static/campaign.js", "/media/0/0", "/nowhere"):
         headers = local.get(path).headers
@@ -673,6 +748,91 @@ def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, se
     assert httpx.get(f"{here}/join/{store.invite('anna')}").status_code == 303
     behind, _ = serve(store.target, "--invited")
     assert httpx.get(behind).status_code == 401
+
+
+# People who hold connections
+
+
+def few_files(wait):
+    """`pairsmith label` with 256 files at most, as `ulimit -n 256` has it, and so many seconds of patience."""
+    return (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256));"
+        f" from pairsmith.campaign import server; server.WAIT = {wait}; from pairsmith.cli import main; main()"
+    )
+
+
+def connect(host, port, count):
+    found = [socket.create_connection((host, port), timeout=10) for _ in range(count)]
+    for one in found:
+        one.settimeout(10)
+    return found
+
+
+def ended(connection):
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
+    line = [sys.executable, "-c", few_files(1), "label", store.target, "--no-open", "--port", "0"]
+    log = tmp_path / "log"
+    with open(log, "wb") as errors, subprocess.Popen(line, stdout=subprocess.PIPE, stderr=errors, text=True) as server:
+        url = server.stdout.readline().split()[-1].rstrip("/")
+        while not server.stdout.readline().startswith("Stop with"):
+            pass
+        host, port = url.removeprefix("http://").split(":")
+        with httpx.Client(base_url=url, timeout=10) as me:
+            assert me.post("/api/next", json={}).status_code == 200
+            idle = connect(host, int(port), 400)
+            kept = me.post("/api/next", json={})  # the connection is there already
+            assert kept.status_code == 200
+            assert all(ended(one) for one in idle)  # at once, or when nothing came
+            for one in idle:
+                one.close()
+        with httpx.Client(base_url=url, timeout=10) as other:  # there is room again
+            assert other.get("/").status_code == 200
+        # One that sends without an end, by drops, is no better; nor one that never sends the rest of its body.
+        for begun in (
+            b"GET / HTTP/1.1\r\nHost: 127",
+            b"POST /api/next HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{",
+        ):
+            (slow,) = connect(host, int(port), 1)
+            with slow:
+                slow.sendall(begun)
+                assert ended(slow)
+        # Noise is no reason to write either.
+        for _ in range(300):
+            (noise,) = connect(host, int(port), 1)
+            with noise:
+                noise.sendall(b"\0\r\n\r\n")
+                noise.recv(100)
+        server.terminate()
+    told = log.read_text()
+    assert len(told) < 10_000, told[:2000]
+    assert told.count("connections are open, which is the limit") == 1
+    assert "Traceback" not in told
+
+
+def test_at_the_limit_for_files_asyncio_says_it_once(capsys):
+    limit = server.Limit()
+    logger = logging.Logger("asyncio")
+    logger.addFilter(limit)
+    seen = []
+    logger.addHandler(type("Note", (logging.Handler,), {"emit": lambda _self, record: seen.append(record)})())
+    for _ in range(1000):
+        logger.error("socket.accept() out of system resource\nsocket: x", exc_info=OSError(24, "Too many open files"))
+    logger.error("something else")
+    assert len(seen) == 1
+    assert capsys.readouterr().err.count("no more files can be opened") == 1
+    assert limit.room(1)  # it is over
+    logger.error("socket.accept() out of system resource")
+    assert capsys.readouterr().err == ""  # and so soon again is no news
+    limit.told -= server.MINUTE
+    limit.room(1)
+    logger.error("socket.accept() out of system resource")
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_taken_port_is_one_line(tmp_path, store, serve):

@@ -24,7 +24,6 @@ from pairsmith.campaign.rounds import Worker
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import create_app, render
 
-
 PNG = b"\x89PNG\r\n\x1a\n and more"
 
 
