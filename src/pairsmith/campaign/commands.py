@@ -161,6 +161,10 @@ def export_answers(
         Path | None,
         typer.Option("-o", "--output", help="Where to write them. Default: answers.csv, answers-dpo.jsonl and so on."),
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="In csv, leave texts as they are that a spreadsheet would take for formulas."),
+    ] = False,
 ) -> None:
     """Write the answers to a file.
 
@@ -180,9 +184,9 @@ def export_answers(
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
     with _store(target) as store:
-        count, left_out = exchange.export(store, kind, path)
+        count, left_out = exchange.export(store, kind, path, raw)
     ties = f" ({left_out} ties left out: {kind} has none)" if left_out else ""
-    print(f"Wrote {count} answers to {path}{ties}")
+    _say(f"Wrote {count} answers to {path}{ties}")
 
 
 @campaign.command("import")
