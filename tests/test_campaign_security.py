@@ -742,7 +742,12 @@ def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, se
     if not own.startswith("127."):
         with pytest.raises(httpx.TransportError):
             httpx.get(url.replace("127.0.0.1", own), timeout=2)
-    public, _ = serve(store.target, "--host", "0.0.0.0")
+    public, process = serve(store.target, "--host", "0.0.0.0")
+    told = list(iter(process.stdout.readline, "Stop with Ctrl-C.\n"))
+    assert sum("through TLS only" in line for line in told) == 1
+    assert f"Files from      {os.path.realpath(tmp_path)}\n" in told
+    _, process = serve(store.target, "--host", "0.0.0.0", "--insecure")
+    assert not any("TLS" in line for line in iter(process.stdout.readline, "Stop with Ctrl-C.\n"))
     here = public.replace("0.0.0.0", "127.0.0.1")
     assert httpx.get(here).status_code == 401
     assert httpx.get(f"{here}/join/{store.invite('anna')}").status_code == 303

@@ -284,7 +284,8 @@ def _trust(store: Store, media: Path | None = None, invites: bool = True) -> Non
     from pairsmith.campaign.media import MediaError, open_file
 
     files = store.files()
-    folder = None if not files else store.folder if media is None else os.path.realpath(media)
+    named = media or store.folder
+    folder = os.path.realpath(named) if files and named else None
     if files and not (folder and os.path.isdir(folder)):
         raise ValueError(
             f"{shown(store.target)} shows {len(files)} files of {folder or 'no folder'}, which is not there; say where"

@@ -169,7 +169,8 @@ class Store:
     @property
     def folder(self) -> str | None:
         """The folder that holds the files shown; None where there are none."""
-        return self.settings.get("media")
+        found = self.settings.get("media")
+        return found if isinstance(found, str) else None
 
     def files(self) -> list[tuple[str, str]]:
         """(kind, path in the folder) of each file shown."""
