@@ -41,15 +41,17 @@ clean:
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@
 
-# Chromium and PostgreSQL for the tests of campaigns: Debian's, which root can install.
-.venv/debian: | .venv/bin/python
+# Chromium, nginx and PostgreSQL for the tests of campaigns: Debian's, which root can install.
+.venv/debian: Makefile | .venv/bin/python
 	@if { command -v chromium || command -v chromium-browser; } >/dev/null \
+		&& { command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 \
 		&& { ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; } >/dev/null 2>&1; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "Installing Chromium and PostgreSQL for the tests (once; takes a minute or two) ..."; \
+		echo "Installing Chromium, nginx and PostgreSQL for the tests (once; takes a minute or two) ..."; \
 		apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
-			chromium postgresql >/dev/null; \
-	else echo "The tests need Chromium and PostgreSQL; as root: apt-get install chromium postgresql" >&2; exit 1; fi
+			chromium nginx-light postgresql >/dev/null; \
+	else echo "The tests need Chromium, nginx and PostgreSQL; as root: apt-get install chromium nginx-light postgresql" >&2; \
+		exit 1; fi
 	@touch $@
 
 .venv/bin/python:

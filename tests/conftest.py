@@ -25,6 +25,14 @@ settings.register_profile(
 settings.load_profile("pairsmith")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_home(tmp_path_factory):
+    """The key that seals campaigns is not that of whoever runs the tests, in processes they start neither."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAIRSMITH_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def postgresql():
     """The URL of a PostgreSQL server of our own, without the database's name. It refuses to run as root."""

@@ -252,7 +252,9 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
         sound.setsampwidth(2)
         sound.setframerate(8000)
         sound.writeframes((3000 * np.sin(np.arange(4 * 8000) / 5)).astype("<i2").tobytes())
-    store = make(str(tmp_path / "t.db"), parts=[[("audio", str(tmp_path / "hum.wav")), ("text", "hum")]] * 12)
+    store = make(
+        str(tmp_path / "t.db"), parts=[[("audio", str(tmp_path / "hum.wav")), ("text", "hum")]] * 12, media=tmp_path
+    )
     url, _ = serve(str(tmp_path / "t.db"))
     page = browser.new_page()
     page.goto(url)

@@ -175,6 +175,46 @@ def test_what_is_skipped_does_not_keep_the_next_round_from_being_planned(target,
     assert store.free() == (0, 8)
 
 
+@pytest.mark.parametrize("pause", [0.025, 2.0])
+def test_people_who_only_skip_do_not_make_rounds_grow(target, make, pause):
+    clock = Clock()
+    store = make(target, n=60, k=10, clock=clock)
+    keep_ahead = rounds.Planner(store, clock)
+    anna, *others = people(store, 4)
+    planned = []
+    for _ in range(12):
+        for person in others:
+            for _ in range(12):
+                clock.now += pause
+                if (lease := store.next(person)) is not None:
+                    store.answer(person, lease.token, "skip")
+        keep_ahead()
+        planned.append(len(store.known().planned))
+    assert planned[-1] <= 6 * 10  # a round for each of them, and what they outran at first
+    assert planned[-6:] == 6 * planned[-1:]  # no more, however long they go on
+    # Who answers finds pairs, and rounds go on with the answers.
+    keep_ahead = rounds.Planner(store, clock)
+    for _ in range(planned[-1]):
+        clock.now += 1
+        store.answer(anna, store.next(anna).token, "left")
+        keep_ahead()
+    assert store.next(anna) is not None
+    assert planned[-1] < len(store.known().planned) <= planned[-1] + 3 * 10
+
+
+def test_rounds_go_on_where_most_pairs_cannot_be_answered(target, make):
+    clock = Clock()
+    store = make(target, n=40, k=10, clock=clock)
+    keep_ahead = rounds.Planner(store, clock)
+    (anna,) = people(store, 1)
+    for turn in range(100):
+        clock.now += 10
+        store.answer(anna, store.next(anna).token, "left" if turn % 4 == 0 else "skip")
+        keep_ahead()
+    assert store.tally()["skipped"] == 75
+    assert len(store.known().planned) <= 100 + 2 * 10
+
+
 def test_one_person_may_be_asked_again_where_the_campaign_says_so(target, make):
     store = make(target, n=4, k=3, answers=2, repeats=True)
     (anna,) = people(store, 1)

@@ -20,16 +20,22 @@ import pandas as pd
 import psutil
 import pytest
 from fastapi.testclient import TestClient
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pairsmith import cli
-from pairsmith.campaign import exchange
-from pairsmith.campaign.create import read
+from conftest import items_of
+from pairsmith import cli, tables
+from pairsmith.campaign import database, exchange
+from pairsmith.campaign.create import create, read
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.report import make as report_on
 from pairsmith.campaign.rounds import Worker
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import create_app, render
+from pairsmith.tables import Items
 from test_campaign_store import version_1
+
+PNG = b"\x89PNG\r\n\x1a\n and more"
 
 
 def client_of(store, **options):
@@ -147,7 +153,7 @@ def folder(tmp_path, monkeypatch):
     items["prompt"] = ["p", "q"] * 4
     (tmp_path / "pictures").mkdir()
     for row in range(8):
-        (tmp_path / f"pictures/{row}.png").write_bytes(b"\x89PNG")
+        (tmp_path / f"pictures/{row}.png").write_bytes(PNG)
     items.to_csv("items.csv", index=False)
     return tmp_path
 
@@ -176,9 +182,10 @@ def test_create_from_a_table(run):
     assert not store.settings["ties"]
     kinds, values = zip(*store.parts(3), strict=True)
     assert kinds == ("image", "text")
-    assert values == (os.path.realpath("pictures/3.png"), "note <b>3</b>")
+    assert store.folder == os.path.realpath(".")
+    assert values == (os.path.join("pictures", "3.png"), "note <b>3</b>")
     with client_of(store) as api:
-        assert api.get("/media/3/0").content == b"\x89PNG"
+        assert api.get("/media/3/0").content == PNG
         assert api.get("/media/3/0").headers["content-type"] == "image/png"
         for path in ("/media/3/1", "/media/3/2", "/media/8/0", "/media/99999999999/0", "/media/-1/0"):
             assert api.get(path).status_code in (404, 422)
@@ -187,6 +194,42 @@ def test_create_from_a_table(run):
         os.remove("pictures/3.png")
         assert api.get("/media/3/0").status_code == 404
     store.close()
+
+
+def test_files_lie_in_one_folder_that_is_named_once(run, folder, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "x.png").write_bytes(PNG)
+    for named in (str(outside / "x.png"), "link.png"):
+        (folder / "link.png").unlink(missing_ok=True)
+        (folder / "link.png").symlink_to(outside / "x.png")
+        items = pd.read_csv("items.csv")
+        items.loc[5, "path"] = named
+        items.to_csv("odd.csv", index=False)
+        create = [word.replace("items.csv", "odd.csv") for word in CREATE]
+        code, out, err = run(*create, "--show", "image:path")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "odd.csv: item 'item 5' shows the file " in err
+        assert f"which lies outside {os.path.realpath(folder)}; give a folder that holds all files with --media" in err
+        assert not Path("c.db").exists()
+        common = os.path.commonpath([os.path.realpath(folder), os.path.realpath(outside)])
+        assert run(*create, "--show", "image:path", "--media", common)[0] == 0
+        with Store("c.db") as store:
+            assert store.folder == common
+            with client_of(store) as api:
+                assert api.get("/media/5/0").content == PNG
+        Path("c.db").unlink()
+    assert "--media nowhere: there is no such folder" in run(*CREATE, "--media", "nowhere")[2]
+    assert "which lies outside" in run(*CREATE, "--show", "image:path", "--media", str(outside))[2]
+
+
+def test_files_that_are_not_what_they_claim_are_named(run, folder):
+    (folder / "pictures" / "3.png").write_text("root:x:0:0")
+    code, _, err = run(*CREATE, "--show", "image:path")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "item 'item 3' shows the file" in err
+    assert "does not begin as image/png does, which its ending claims" in err
+    (folder / "pictures" / "3.png").unlink()
+    assert "3.png', which is not there, or cannot be read" in run(*CREATE, "--show", "image:path")[2]
 
 
 def test_features_are_the_columns_that_are_not_shown(folder):
@@ -589,6 +632,114 @@ def test_a_server_that_is_terminated_ends_as_by_hand(tmp_path, make, serve):
     out, _ = process.communicate(timeout=30)
     assert out.endswith(f"Stopped. Every answer is in {tmp_path}/t.db.\n")
     assert process.returncode == 0
+
+
+# Texts that are more than text
+
+FORMULAS = ["=1+1", "'=1+1", "''=x", "+x", "-x", "@x", "\tx", "\rx", "'x", "'", "-1", "'-1", "-1.5", "-", "x=1", "NA"]
+texts = st.text(st.sampled_from("'=+-@\t\r1.x\n\u00e9\",") | st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+@given(st.lists(texts | st.sampled_from(FORMULAS)))
+def test_no_cell_of_a_csv_is_a_formula_and_reading_undoes_it(cells):
+    frame = pd.DataFrame({"first": pd.Series(cells, dtype=object), "outcome": -1})
+    written = tables.map_texts(frame, tables._safe)
+    for before, after in zip(cells, written["first"], strict=True):
+        assert after in (before, f"'{before}")
+        assert after[0] not in "=+-@\t\r" or after.lstrip("+-").replace(".", "", 1).isdecimal()
+    assert (written["outcome"] == -1).all()
+    assert list(tables.as_written(written["first"], Path("x.csv.gz"))) == cells
+    assert list(tables.as_written(frame["first"], Path("x.jsonl"))) == cells
+
+
+@settings(max_examples=10)
+@given(st.lists(texts.filter(lambda text: text.strip()), min_size=3, max_size=6, unique=True))
+def test_formulas_survive_export_and_import(names):
+    names = [*names, *(name for name in FORMULAS if name not in names)]
+    features = items_of(len(names)).features.set_axis(names)
+    shown = [[("text", "x")]] * len(names)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        stores = []
+        for target in ("one.db", "two.db"):
+            create(str(folder / target), Items(Path("i"), features), shown, question="?", k=20)
+            stores.append(Store(str(folder / target)))
+        one, two = stores
+        first, second = np.arange(len(names) - 1), np.arange(1, len(names))
+        given = pd.DataFrame({"first": first, "second": second, "outcome": -1, "left": second, "seconds": 1.0})
+        given["labeller"] = [names[row] for row in first]
+        one.take(given.assign(at=np.arange(len(given)) * 1e6))
+        for kind, more in (("csv", ".gz"), ("csv", ""), ("jsonl", "")):
+            path = folder / f"one.{kind}"
+            exchange.export(one, kind, path)
+            assert exchange.bring(two, path) == (len(given), len(given) if more else 0)
+            exchange.export(two, kind, folder / f"two.{kind}")
+            assert path.read_bytes() == (folder / f"two.{kind}").read_bytes()
+        pd.testing.assert_frame_equal(two.known().answers, one.known().answers)
+        for store in stores:
+            store.close()
+
+
+def test_exports_for_spreadsheets_and_raw(run, folder):
+    names = ["=cmd", "'=cmd", "-1", "@x", *"abcd"]
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    assert run(*CREATE, "--show", "text:note")[0] == 2  # '=cmd is how a CSV spells =cmd
+    names[1] = "''=cmd"
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    assert run(*CREATE, "--show", "text:note")[0] == 0
+    Path("a.csv").write_text("winner,loser,labeller\n=cmd,''=cmd,=me\n-1,@x,me\n")
+    assert "2 new" in run("campaign", "import", "c.db", "a.csv")[1].replace("of them ", "")
+    run("campaign", "export", "c.db")
+    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
+    assert rows == {("'=cmd", "''=cmd", "'=me"), ("-1", "'@x", "me")}
+    run("campaign", "export", "c.db", "--raw")
+    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
+    assert rows == {("=cmd", "'=cmd", "=me"), ("-1", "@x", "me")}
+    # select and rank write in the same way, and read what they wrote.
+    run("select", "items.csv", "--features", "f_*", "-k", "20", "-o", "pairs.csv")
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "28", "--compared", "pairs.csv")
+    assert code == 2
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "8", "--compared", "pairs.csv")
+    assert (code, err) == (0, "")
+    both = Path("pairs.csv").read_text() + more
+    for spelled in ("'=cmd", "''=cmd", "'@x", "-1"):
+        assert f",{spelled}," in both
+    for formula in (",=cmd,", ",@x,"):
+        assert formula not in both
+
+
+def test_control_characters_reach_no_terminal(run, folder):
+    odd = "\x1b[31mred\nline\u202e"
+    names = [odd, *"bcdefgh"]
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    told = [
+        run("select", "items.csv", "--features", "f_*", "-k", "28", "-o", "pairs.csv"),
+        run("select", "items.csv", "--features", f"{odd}*", "-k", "2"),
+        run("select", f"{odd}.csv", "-k", "2"),
+        run("campaign", "create", f"{odd}.db", *CREATE[3:]),
+        run("campaign", "people", f"{odd}.db"),
+        run("campaign", "revoke", f"{odd}.db", odd),
+        run("campaign", "export", f"{odd}.db", "-o", f"{odd}.csv"),
+        run("campaign", "import", f"{odd}.db", f"{odd}.csv"),
+        run("fit", f"{odd}.db", "-o", f"{odd}.json"),
+    ]
+    with Store(f"{odd}.db") as store, store._writing() as connection:
+        connection.execute(database.people.insert().values(name=odd, role="labeller", hash="x"))
+    told.append(run("campaign", "people", f"{odd}.db"))
+    told.append(run("label", f"{odd}.db", "--no-open", "--trust", "--host", "nowhere.invalid"))
+    for _, out, err in told:
+        assert not {"\x1b", "\u202e"} & set(out + err)
+    assert sum("\\x1b[31mred" in out + err for _, out, err in told) >= 8
+    assert odd in list(pd.read_csv("pairs.csv")[["first", "second"]].to_numpy().ravel())  # files keep the original
+
+
+def test_a_terminal_gets_no_control_characters_with_the_pairs(run, monkeypatch):
+    pd.read_csv("items.csv").assign(id=["\x1b[2J", *"bcdefgh"]).to_csv("items.csv", index=False)
+    _, piped, _ = run("select", "items.csv", "--features", "f_*", "-k", "28")
+    assert "\x1b[2J" in piped
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    _, shown, _ = run("select", "items.csv", "--features", "f_*", "-k", "28")
+    assert shown == piped.replace("\x1b", "\\x1b")
 
 
 # The process behind the pages

@@ -423,6 +423,27 @@ def test_another_version_is_said_in_one_line(farm, tmp_path, monkeypatch):
         ps.select(X, 3, client=farm.client)
 
 
+LISTENING = """
+import os, psutil
+from pairsmith.distributed import connect
+if __name__ == "__main__":
+    with connect("local:2") as client, client.cluster:
+        client.wait_for_workers(2, timeout=60)
+        own = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+        for found in psutil.net_connections("inet"):
+            if found.pid in own and found.status == psutil.CONN_LISTEN:
+                print(found.laddr.ip)
+"""
+
+
+def test_a_cluster_of_the_command_line_is_for_this_machine_only(tmp_path):
+    (tmp_path / "listening.py").write_text(LISTENING)
+    line = [sys.executable, str(tmp_path / "listening.py")]
+    found = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+    assert len(found) >= 5  # the scheduler, two workers and those who start them; and their pages
+    assert set(found) == {"127.0.0.1"}
+
+
 def test_on_the_command_line(shared, tmp_path):
     np.save(tmp_path / "items.npy", X)
     command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "5"]

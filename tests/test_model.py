@@ -371,7 +371,7 @@ def test_ridges_are_positive():
         ps.BradleyTerryCV().fit(np.eye(4), comparisons=[(0, 1), (1, 2)], outcomes=[1, 1], validation=[3])
     with pytest.raises(ValueError, match="refit=False needs one set"):
         ps.BradleyTerryCV(refit=False).fit(np.eye(4), comparisons=[(0, 1), (1, 2)], outcomes=[1, 1])
-    with pytest.raises(ValueError, match="one sample .* leaves nothing to hold out"):
+    with pytest.raises(ValueError, match=r"one sample .* leaves nothing to hold out"):
         ps.BradleyTerryCV().fit(np.eye(4), comparisons=[(0, 1)], outcomes=[1])
 
 

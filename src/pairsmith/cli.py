@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pairsmith.campaign import commands as campaigns
-from pairsmith.campaign import is_campaign
+from pairsmith.campaign import is_campaign, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ def main() -> None:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.showwarning = lambda text, *_args, **_more: print(
-                f"Warning: {_in_options(str(text))}", file=sys.stderr
+                printable(f"Warning: {_in_options(str(text))}"), file=sys.stderr
             )
             code = app(prog_name="pairsmith", standalone_mode=False)
     except typer.TyperException as error:  # a wrong option or argument
@@ -67,7 +67,7 @@ def main() -> None:
     except KeyboardInterrupt:
         code = 130
     if code == 130:
-        print(f"{'Terminated' if _terminated else 'Interrupted'}. {_kept}", file=sys.stderr)
+        print(printable(f"{'Terminated' if _terminated else 'Interrupted'}. {_kept}"), file=sys.stderr)
         code = 143 if _terminated else 130
     sys.exit(code or 0)
 
@@ -94,7 +94,7 @@ def _until_terminated() -> Iterator[None]:
 
 def _complain(message: str) -> int:
     if message:  # none where help was printed instead
-        print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+        print(printable(f"Error: {' '.join(message.split())}"), file=sys.stderr)
     return 2
 
 
@@ -293,7 +293,7 @@ def select(
         names = table.features.index
     selection = dataclasses.replace(selection, ids=names.to_numpy(dtype=object))
     if output is None:
-        selection.to_frame().to_csv(sys.stdout, index=False)
+        _print_frame(selection.to_frame())
     else:
         _write_frame(selection.to_frame(), output)
         _summarise(selection, output)
@@ -388,7 +388,7 @@ def fit(
     if chosen:
         console.print(chosen, soft_wrap=True)
     console.print(f"It agrees with {agree:.0%} of the answers it was fitted to.")
-    console.print(f"Wrote {escape(str(output))}")
+    console.print(f"Wrote {escape(printable(str(output)))}")
 
 
 @app.command()
@@ -445,14 +445,14 @@ def rank(
     ranking = fitted.rank(_matching(fitted, features), level)
     frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
     if output is None:
-        frame.to_csv(sys.stdout, index=False)
+        _print_frame(frame)
     else:
         _write_frame(frame, output)
     if plot is not None:
         _caterpillar(frame, plot, level)
     for path in (output, plot):
         if path is not None:
-            print(f"Wrote {path}", file=sys.stderr if output is None else sys.stdout)
+            print(printable(f"Wrote {path}"), file=sys.stderr if output is None else sys.stdout)
     print(
         "Note: intervals count what the answers leave open about the weights of the features, not what features do not"
         " explain of an item; where that is much, they are too narrow.",
@@ -520,7 +520,7 @@ def info(
     if found.groups is not None:
         sizes = np.unique(found.groups, return_counts=True)[1]
         print(f"groups       {len(sizes):,}, the largest of {sizes.max()}")
-    print(f"source       {found.source}")
+    print(printable(f"source       {found.source}"))
 
 
 def _load(path: Path, features: pd.DataFrame) -> BradleyTerry:
@@ -641,11 +641,20 @@ def _check_place(path: Path, inputs: list[Path | None], endings: tuple[str, ...]
         raise ValueError(f"{option} {path}: there is no folder {path.parent}")
 
 
+def _print_frame(frame: pd.DataFrame) -> None:
+    """As CSV, to a file or another program as it is written to files, to a terminal without what would command it."""
+    from pairsmith.tables import map_texts, write_csv
+
+    write_csv(map_texts(frame, printable) if sys.stdout.isatty() else frame, sys.stdout)
+
+
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
     from pairsmith.storage import write_whole
 
     if path.suffix == ".csv":
-        write_whole(path, lambda part: frame.to_csv(part, index=False))
+        from pairsmith.tables import write_csv
+
+        write_whole(path, lambda part: write_csv(frame, part))
     elif path.suffix == ".jsonl":
         write_whole(path, lambda part: frame.to_json(part, orient="records", lines=True, double_precision=15))
     else:
@@ -679,9 +688,11 @@ def _summarise(selection: Selection, path: Path) -> None:
     table.add_column("gain", justify="right")
     table.caption = f"gain: {selection.gain_is}"
     for row in shown.itertuples():
-        table.add_row(str(row.rank), escape(str(row.first)), escape(str(row.second)), f"{row.gain:.4f}")
+        table.add_row(
+            str(row.rank), *(escape(printable(str(name))) for name in (row.first, row.second)), f"{row.gain:.4f}"
+        )
     console.print(table)
-    console.print(f"Wrote {escape(str(path))}")
+    console.print(f"Wrote {escape(printable(str(path)))}")
 
 
 if __name__ == "__main__":

@@ -56,9 +56,9 @@ class Design:
         self.center: Floats = np.median(X[:: -(-len(X) // 1001)].astype(np.float64), axis=0)
         self.centred = isinstance(X, np.ndarray) and X.size * 8 <= COMFORTABLE
         self.given = X - self.center if self.centred else X
-        # What rounding takes from the root and from u = W'x (`note_rounding`). Rows of A that are off by eps, relatively,
-        # move |u|^2 by 2 u'S' eps |rows||W||u| at most, S = rows W: by so much more than u itself is off as S u is long.
-        # S u = (A^-1 rows')'x, and A^-1 rows' = V s / (s^2 + ridge) U' by the singular values.
+        # What rounding takes from the root and from u = W'x (`note_rounding`). Rows of A that are off by eps,
+        # relatively, move |u|^2 by 2 u'S' eps |rows||W||u| at most, S = rows W: by so much more than u itself is off as
+        # S u is long. S u = (A^-1 rows')'x, and A^-1 rows' = V s / (s^2 + ridge) U' by the singular values.
         self.extent: Floats = np.ptp(np.asarray(X), axis=0).astype(np.float64) if extent is None else extent
         self.sizes: Floats = np.maximum(self.extent, np.abs(rows).max(axis=0, initial=0.0))
         _, singular, Vt = np.linalg.svd(rows, full_matrices=False)

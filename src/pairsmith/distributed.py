@@ -58,7 +58,12 @@ def connect(where: str) -> Any:
         if not rest.isdigit() or int(rest) < 1:
             raise ValueError(f"--dask {where}: say how many workers, such as local:4")
         cluster = distributed.LocalCluster(
-            n_workers=int(rest), threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            n_workers=int(rest),
+            threads_per_worker=1,
+            host="127.0.0.1",  # nobody else may send tasks, nor look at the pages
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL,
         )
         return distributed.Client(cluster)
     try:

@@ -109,7 +109,7 @@ class _Search:
     # The front: picks are made here.
 
     def picks(self) -> list[tuple[int, int, float, float]]:
-        """Take the best remaining pairs into the design: some (i, j, d_ij, length of terms), none if no pair is left."""
+        """Take the best remaining pairs into the design: some (i, j, d_ij, `terms` before it), none if none is left."""
         while True:
             burst = int(_BURST / (self.X_front.size + 3 * self.d**2 + 2 * len(self.value)))
             count = 1 if self.capped else min(max(burst, 1), 256, self.left)

@@ -440,21 +440,24 @@ def refine(value, first, second, weight, X, root, near, listed):
 
 
 @_compiled
-def picks(value, first, second, weight, X, root, V, sizes, count, limit, margin, near, equal, listed, place, gain, blur):
+def picks(
+    value, first, second, weight, X, root, V, sizes, count, limit, margin, near, equal, listed, place, gain, terms
+):
     """Take up to `count` times the best pair of the front into the design; returns how many times it could.
 
-    Fills in their place, d_e, V with their v, and the length of all terms of a u = W'x (Design.note_rounding). Ends when the best no longer reaches the limit.
+    Fills in their place, d_e, Design.terms() before each, and V with their v. Ends when the best no longer reaches
+    the limit.
     """
     for m in range(count):
         top, close = refine(value, first, second, weight, X, root, near, listed)
         if top == -np.inf or top - margin * abs(top) < limit:
             return m
-        blur[m] = 0.0
+        terms[m] = 0.0
         for a in range(root.shape[0]):
             total = 0.0
             for b in range(root.shape[1]):
                 total += root[a, b] ** 2
-            blur[m] += sizes[a] * np.sqrt(total)
+            terms[m] += sizes[a] * np.sqrt(total)
         place[m], gain[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
     return count
 

@@ -218,8 +218,8 @@ class BradleyTerryCV(BradleyTerry):
     ridges : the ridges to try; None for the paper's, 100 from 3e8 down to 1e-9.
     metric : "log-likelihood", of labels and answers; or the paper's "auc" (the mean of the next two, or the one there
         is), "auc-labels" and "auc-comparisons".
-    held_out : where `fit` is not told what to validate on, for the log likelihood the share of the answers held out at
-        a time, in as many folds as it takes to hold out each of them once; for an AUC the share of items, held out once.
+    held_out : where `fit` is not told what to validate on: for the log likelihood the share of the answers that is held
+        out at a time, in folds, until each was held out once; for an AUC the share of items, held out once.
     refit : whether the final fit is to everything, the validation items included.
     random_state : seeds what is held out.
 
@@ -298,7 +298,7 @@ class BradleyTerryCV(BradleyTerry):
             start, _ = minimise(data.rows[use], data.y[use], data.weights[use], float(self.ridges_[at]), start)
             moved.append(np.sqrt(share[at]) * (start - self.coef_))
         both = np.vstack([self.covariance_root_.T, *moved])
-        self.covariance_root_ = np.linalg.qr(both, mode="r").T
+        self.covariance_root_ = np.asarray(np.linalg.qr(both, mode="r")).T
 
     def _splits(self, data: _Data, validation: npt.ArrayLike | None) -> list[tuple[Bools, Bools]]:
         """Which rows of the data are to train on, and which are held out from that."""
@@ -315,7 +315,7 @@ class BradleyTerryCV(BradleyTerry):
                 raise ValueError(f"random_state must be None or a whole number, got {self.random_state!r}") from None
             if self.metric == "log-likelihood":
                 if not self.refit:
-                    raise ValueError("refit=False needs one set to train on; name the items to validate on, validation=")
+                    raise ValueError("refit=False needs one set to train on; name items to validate on: validation=")
                 return _folds(data, max(2, round(1 / self.held_out)), rng)
             count = max(1, round(self.held_out * data.n_items))
             tries = (rng.choice(data.n_items, count, replace=False) for _ in range(50))

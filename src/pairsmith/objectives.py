@@ -218,7 +218,8 @@ def _population(rows: Rows, X: Floats, extent: Floats, scores: Floats, w: Floats
         W_X[low:high] += csr_array((part, (i - low, j)), shape=(high - low, len(X))) @ X
     total = (X.T * degree) @ X - X.T @ W_X - W_X.T @ X
     values, vectors = np.linalg.eigh((total + total.T) / 2)
-    return scale[:, None] * (vectors * np.sqrt(np.maximum(values, 0)))
+    root: Floats = scale[:, None] * (vectors * np.sqrt(np.maximum(values, 0)))
+    return root
 
 
 Gains = Callable[[int, int, Floats], Floats]  # of the rows low to high - 1, into the array given

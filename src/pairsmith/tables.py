@@ -1,12 +1,15 @@
 """Tables of items, labels and comparisons, read from files.
 
-The files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007.
+The files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007. In CSV a text that
+a spreadsheet would take for a formula has an apostrophe in front; reading takes it away.
 """
 
 from __future__ import annotations
 
+import csv
 import lzma
 import os
+import re
 import stat
 import tokenize
 import warnings
@@ -24,7 +27,42 @@ import numpy.typing as npt
 import pandas as pd
 
 READERS = ".csv, .tsv, .jsonl, .parquet"
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+
+
+def write_csv(frame: pd.DataFrame, place: Any, raw: bool = False) -> None:
+    """Write a table as CSV. Unless `raw`, no text in it is a formula for a spreadsheet; reading undoes that."""
+    frame = frame if raw else map_texts(frame, _safe)
+    # Python before 3.13 does not quote a text for the sake of a carriage return, which ends a line for readers.
+    returns = any(frame[name].astype(str).str.contains("\r", regex=False).any() for name in _texts_of(frame))
+    frame.to_csv(place, index=False, quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL)
+
+
+def _safe(text: str) -> str:
+    """What begins as a formula, after any number of apostrophes, gets one more: so what had some stays apart."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def map_texts(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
+    """This table with every text changed so."""
+
+    def changed(value: Any) -> Any:
+        return change(value) if isinstance(value, str) else value
+
+    return frame.assign(**{name: frame[name].map(changed) for name in _texts_of(frame)})
+
+
+def _texts_of(frame: pd.DataFrame) -> list[str]:
+    return [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
+
+
+def as_written(texts: pd.Series, path: Path) -> pd.Series:
+    """A column of this file without what `write_csv` put in front of texts; other formats hold them as they are."""
+    if not {".csv", ".tsv"} & set(path.suffixes):
+        return texts
+    return texts.map(lambda text: text[1:] if text[:1] == "'" and _FORMULA.match(text) else text)
 
 
 @dataclass(frozen=True)
@@ -331,7 +369,7 @@ def _texts(column: pd.Series, path: Path) -> pd.Series:
     missing = column.isna() | (column.astype(str).str.strip() == "")
     if missing.any():
         raise ValueError(f"{path}: row {int(np.argmax(missing)) + 1} has nothing in column {column.name!r}")
-    return column.astype(str).astype(object)
+    return as_written(column.astype(str), path).astype(object)
 
 
 def _check_numeric(column: pd.Series, name: str, path: Path) -> None:

@@ -3,11 +3,14 @@
 database   where a campaign is kept: tables, versions, and what a broken database says
 statements the SQL of every request
 store      pairs handed out, answers taken, undone and counted
+seals      which campaigns and invites this user made or confirmed
+media      images and sounds, opened without leaving their folder
 create     a table of items becomes a campaign; the demo
 rounds     the next pairs, designed by a process of its own
 report     what the dashboard shows, computed by that process
 exchange   answers written to and read from files
 web        the pages and the API
+server     who may hold a connection, and for how long
 commands   the command line
 """
 
@@ -16,6 +19,11 @@ from __future__ import annotations
 import os
 
 ENDINGS = (".db", ".sqlite", ".sqlite3")  # of an SQLite file
+
+
+def printable(text: str) -> str:
+    """This text for a terminal: what is no printable character, such as the start of a colour code, as its escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def is_url(target: str) -> bool:

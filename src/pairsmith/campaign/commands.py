@@ -7,9 +7,11 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
+
+from pairsmith.campaign import printable
 
 if TYPE_CHECKING:
     import socket
@@ -64,6 +66,13 @@ def create(
             metavar="KIND:COLUMN",
         ),
     ] = None,
+    media: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder that holds every file shown; nothing outside is ever served. Default: the table's folder.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     features: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,6 +123,8 @@ def create(
         raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
     if not 0.1 <= lease <= 1440:
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
+    if media is not None and not media.is_dir():
+        raise ValueError(f"--media {media}: there is no such folder")
     table, parts = creation.read(items, show or (), id_column, features or (), group_by)
     try:
         told = "" if instructions is None else contents(instructions).decode("utf-8")
@@ -134,9 +145,10 @@ def create(
         objective=objective,
         lease=lease * 60,
         progress=sys.stderr.isatty(),
+        media=media,
     )
-    print(f"Made {shown(target)}: {len(table.features)} items, {count} pairs planned.")
-    print(f"Label them with: pairsmith label {shown(target)}")
+    _say(f"Made {shown(target)}: {len(table.features)} items, {count} pairs planned.")
+    _say(f"Label them with: pairsmith label {shown(target)}")
 
 
 @campaign.command("export")
@@ -149,6 +161,10 @@ def export_answers(
         Path | None,
         typer.Option("-o", "--output", help="Where to write them. Default: answers.csv, answers-dpo.jsonl and so on."),
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="In csv, leave texts as they are that a spreadsheet would take for formulas."),
+    ] = False,
 ) -> None:
     """Write the answers to a file.
 
@@ -169,10 +185,10 @@ def export_answers(
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
     with _store(target, changes=False) as store:
-        count, left_out = exchange.export(store, kind, path)
+        count, left_out = exchange.export(store, kind, path, raw)
     ties = f" ({left_out} ties left out: {kind} has none)" if left_out else ""
-    told = sys.stderr if descriptor(path) == 1 else sys.stdout  # not among the answers
-    print(f"Wrote {count} answers to {path}{ties}", file=told)
+    # Where the answers go to standard output, this does not go among them.
+    _say(f"Wrote {count} answers to {path}{ties}", sys.stderr if descriptor(path) == 1 else sys.stdout)
 
 
 @campaign.command("import")
@@ -197,7 +213,7 @@ def import_answers(
     with _store(target) as store:
         for path in answers:
             count, new = exchange.bring(store, path)
-            print(f"{path}: {count} answers, {new} of them new.")
+            _say(f"{path}: {count} answers, {new} of them new.")
 
 
 @campaign.command()
@@ -237,7 +253,7 @@ def invite(
         for name in names:
             if not name.strip() or not name.isprintable() or len(name) > 200:
                 raise ValueError(f"{name[:200]!r} is no name; use 1 to 200 characters on one line")
-            print(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
+            _say(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
 
 
 @campaign.command()
@@ -250,7 +266,7 @@ def revoke(
             if store.revoke(name) == 0:
                 invited = ", ".join(found for found, _ in store.invited()) or "nobody"
                 raise ValueError(f"{name!r} has no invite; invited: {invited}")
-            print(f"{name}: revoked.")
+            _say(f"{name}: revoked.")
 
 
 @campaign.command()
@@ -258,7 +274,83 @@ def people(target: Campaign) -> None:
     """Who has an invite."""
     with _store(target, changes=False) as store:
         for name, role in store.invited():
-            print(f"{role}  {name}")
+            _say(f"{role}  {name}")
+        for name, role in store.invited(confirmed=False):
+            _say(f"{role}  {name}  (void: made elsewhere; pairsmith campaign trust confirms it)")
+
+
+@campaign.command()
+def trust(
+    target: Campaign,
+    media: Annotated[
+        Path | None,
+        typer.Option(help="Where its files are, if not where they were when it was made.", metavar="FOLDER"),
+    ] = None,
+    invites: Annotated[
+        bool, typer.Option("--invites/--no-invites", help="Whether its invite links are good, or revoked.")
+    ] = True,
+) -> None:
+    """Confirm a campaign that another user or machine made: the folder it shows files of, and its invite links.
+
+    [bold]pairsmith campaign trust retina.db --media pictures[/bold]
+    """
+    with _store(target) as store:
+        _trust(store, media, invites)
+
+
+def _trust(store: Store, media: Path | None = None, invites: bool = True) -> None:
+    from pairsmith.campaign.media import MediaError, open_file
+
+    files = store.files()
+    named = media or store.folder
+    folder = os.path.realpath(named) if files and named else None
+    if files and not (folder and os.path.isdir(folder)):
+        raise ValueError(
+            f"{shown(store.target)} shows {len(files)} files of {folder or 'no folder'}, which is not there; say where"
+            " they are with --media"
+        )
+    for line in _wants(store, folder, invites):
+        _say(line)
+    for kind, path in files:
+        try:
+            open_file(str(folder), path, kind).close()
+        except MediaError as error:
+            _say(f"Warning: {path} {error}", sys.stderr)
+    store.confirm(folder, invites)
+    _say(f"Confirmed {shown(store.target)}.")
+
+
+def _wants(store: Store, folder: str | None, invites: bool = True) -> list[str]:
+    """What a campaign shows and whom it lets in, a line each."""
+    files = len(store.files())
+    people = ", ".join(f"{name} ({role})" for good in (True, False) for name, role in store.invited(good))
+    lines = [f"  shows {files} {'file' if files == 1 else 'files'} of {folder}"] if files else []
+    return lines + ([f"  {'lets in by invite link' if invites else 'revoked'}: {people}"] if people else [])
+
+
+def _check_origin(store: Store, trusted: bool) -> None:
+    """Refuse to serve files and invites of a campaign that this user neither made nor confirmed."""
+    from pairsmith.campaign import seals
+
+    if store.confirmed:
+        if void := store.invited(confirmed=False):
+            names = ", ".join(name for name, _ in void)
+            _say(f"Void until confirmed with pairsmith campaign trust: the invites of {names}", sys.stderr)
+        return
+    wants = _wants(store, store.folder)
+    made = f"{shown(store.target)} was made by another user or machine, or by an older pairsmith"
+    if not wants:
+        _say(f"{made}; it shows no files and has no invites.", sys.stderr)
+        return
+    seals.key()  # or the error that there can be none
+    if trusted:
+        _trust(store)
+        return
+    for line in [f"{made}. It", *wants]:
+        _say(line, sys.stderr)
+    raise ValueError(
+        f"{shown(store.target)} is not served before you confirm this: pairsmith campaign trust {shown(store.target)}"
+    )
 
 
 def label(
@@ -271,39 +363,50 @@ def label(
         bool, typer.Option("--invited", help="Ask for invites on this machine too: behind a proxy.")
     ] = False,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Let the cookie of invites travel without TLS, e.g. in a trusted network."),
+    ] = False,
+    trusted: Annotated[
+        bool,
+        typer.Option("--trust", help="Confirm a campaign that another user or machine made, as campaign trust does."),
+    ] = False,
 ) -> None:
     """Serve a campaign to the people who label.
 
     [bold]pairsmith label retina.db[/bold]
     """
     with _store(target) as store:
-        local = host in ("127.0.0.1", "localhost", "::1") and not invited
+        _check_origin(store, trusted)
+        here = host in ("127.0.0.1", "localhost", "::1")
+        local = here and not invited
         listener = _listen(host, port)
-        import uvicorn
-
         from pairsmith.campaign.rounds import Worker
+        from pairsmith.campaign.server import serve
         from pairsmith.campaign.web import create_app
 
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
         print(f"Label at        {url}", flush=True)
         print(f"Dashboard at    {url}dashboard", flush=True)
+        if store.folder:
+            _say(f"Files from      {store.folder}")
         if not local:
             roles = {role for _, role in store.invited()}
             for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
                 if role not in roles:
-                    print(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
+                    _say(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
+        if not here and not insecure:
+            _say("Browsers keep invites through TLS only: put a proxy in front; in a trusted network give --insecure.")
         print("Stop with Ctrl-C.", flush=True)
         if browse and local and _has_screen():
             import threading
             import webbrowser
 
             threading.Timer(0.5, webbrowser.open, [url]).start()
-        config = uvicorn.Config(create_app(store, local), log_level="warning", access_log=False, server_header=False,
-                                timeout_graceful_shutdown=3)  # fmt: skip
         with Worker(target), suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+            serve(create_app(store, local, insecure), listener)
         store.check()
-    print(f"Stopped. Every answer is in {shown(target)}.")
+    _say(f"Stopped. Every answer is in {shown(target)}.")
 
 
 def demo_campaign(
@@ -323,7 +426,7 @@ def demo_campaign(
         check_place(str(target))
         print("Drawing digits and planning the first pairs ...", flush=True)
         count = demo(str(target))
-        print(f"Made {target}: {count} pairs planned.", flush=True)
+        _say(f"Made {target}: {count} pairs planned.")
     if serve:
         label(str(target), port=port, browse=browse)
 
@@ -345,6 +448,10 @@ def _listen(host: str, port: int) -> socket.socket:
             f"cannot serve at {host}, port {port}: {reason}; choose others with --host and --port"
         ) from None
     return listener
+
+
+def _say(text: str, to: TextIO | None = None) -> None:
+    print(printable(text), file=to, flush=True)
 
 
 def _has_screen() -> bool:

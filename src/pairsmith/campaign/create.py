@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import struct
+import warnings
 import zlib
 from collections.abc import Sequence
 from glob import escape
@@ -15,20 +17,15 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign import ENDINGS, database, is_url
+from pairsmith.campaign import ENDINGS, database, is_url, seals
 from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.media import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
 from pairsmith.storage import write_whole
 from pairsmith.tables import Items, read_items, read_table
 
 KINDS = ("text", "markdown", "image", "audio")
-MEDIA = {
-    "image": {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
-              ".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml"},
-    "audio": {".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg", ".oga": "audio/ogg", ".opus": "audio/ogg",
-              ".flac": "audio/flac", ".m4a": "audio/mp4", ".webm": "audio/webm"},
-}  # fmt: skip
 _SHOWN = list[tuple[str, str]]
 
 
@@ -48,14 +45,22 @@ def create(
     objective: str = "averaged-d-optimal",
     lease: float = 600.0,
     progress: bool = False,
+    media: str | os.PathLike[str] | None = None,
 ) -> int:
-    """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has."""
+    """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
+
+    Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
+    there.
+    """
     check_place(target)
     for name, value in (("k", k), ("answers_per_pair", answers), ("max_per_item", max_per_item)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     if not question.strip():
         raise ValueError("question is empty; ask something, such as 'Which is better?'")
+    if media is not None and not os.path.isdir(media):
+        raise ValueError(f"media: there is no folder {os.fspath(media)}")
+    folder, shown = _confined(items, shown, os.path.realpath(items.path.parent if media is None else media))
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
     nothing = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
     planned = np.zeros((0, 2), dtype=np.int64)
@@ -65,11 +70,17 @@ def create(
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
     label_of = {int(row): value for row, value in zip(labeled, values.tolist(), strict=True)}
     groups = items.groups
+    own = secrets.token_hex(16)
     settings = {
         "question": question, "instructions": instructions, "k": k, "answers": answers, "ties": ties,
         "repeats": repeats, "max_per_item": max_per_item, "objective": objective, "lease": lease,
         "features": [str(name) for name in items.features.columns], "grouped": groups is not None,
+        "id": own, "media": folder, "seal": None,
     }  # fmt: skip
+    try:
+        settings["seal"] = seals.seal("campaign", own, folder or "")
+    except seals.NoKey as error:
+        warnings.warn(f"{database.shown(target)} is made without a seal, to be confirmed later: {error}", stacklevel=2)
     matrix = items.features.to_numpy(dtype="<f8")
     rows = [
         {
@@ -147,9 +158,7 @@ def read(
             if pd.isna(value) or str(value).strip() == "":
                 continue
             text = str(value)
-            if kind in MEDIA:
-                text = str(_media(kind, text, path, str(items.features.index[row])))
-            shown[row].append((kind, text))
+            shown[row].append((kind, os.path.abspath(path.parent / text) if kind in MEDIA else text))
     for row, parts in enumerate(shown):
         if not parts:
             raise ValueError(f"{path}: item {items.features.index[row]!r} has nothing to show in {', '.join(columns)}")
@@ -163,14 +172,28 @@ def _kind_and_column(entry: str) -> tuple[str, str]:
     return kind, column
 
 
-def _media(kind: str, value: str, table: Path, item: str) -> Path:
-    """The file a cell names, seen from the folder of the table."""
-    path = Path(os.path.realpath(table.parent / value))
-    if path.suffix.lower() not in MEDIA[kind]:
-        raise ValueError(f"{table}: item {item!r} shows {value!r} as {kind}; use {', '.join(MEDIA[kind])}")
-    if not path.is_file():
-        raise ValueError(f"{table}: item {item!r} shows the file {value!r}, which is not there ({path})")
-    return path
+def _confined(items: Items, shown: Sequence[_SHOWN], folder: str) -> tuple[str | None, list[_SHOWN]]:
+    """The folder, None where no files are shown, and what is shown with files as seen from there, each looked at."""
+
+    def seen_from_there(item: str, kind: str, value: str) -> str:
+        try:
+            path = relative(folder, value)
+        except MediaError:
+            raise ValueError(
+                f"{items.path}: item {item!r} shows the file {value!r}, which lies outside {folder}; give a folder that"
+                " holds all files with --media"
+            ) from None
+        try:
+            open_file(folder, path, kind).close()
+        except MediaError as error:
+            raise ValueError(f"{items.path}: item {item!r} shows the file {value!r}, which {error}") from None
+        return path
+
+    found = [
+        [(kind, seen_from_there(name, kind, value) if kind in MEDIA else value) for kind, value in parts]
+        for name, parts in zip(items.features.index, shown, strict=True)
+    ]
+    return folder if any(kind in MEDIA for parts in shown for kind, _ in parts) else None, found
 
 
 def demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
@@ -191,7 +214,7 @@ def demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
             path.write_bytes(png(pixels.reshape(8, 8) / 16))
         except OSError as error:  # that of a full disk names no file
             raise CampaignError(f"{path} cannot be written: {error.strerror}") from None
-        shown.append([("image", str(path.resolve()))])
+        shown.append([("image", path.name)])
     X = X / 16
     X = X[:, X.std(axis=0) > 0]
     names = [f"pixel_{column}" for column in range(X.shape[1])]
@@ -204,6 +227,7 @@ def demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
         instructions="Choose the **larger digit**: 7 is larger than 3. Where both are the same, call it a tie. Where"
         " you cannot read one of them, skip.",
         k=k,
+        media=folder,
     )
 
 

@@ -7,6 +7,7 @@ stays, with a row in `undos`.
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
@@ -17,8 +18,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from pairsmith.campaign import is_url
+from pairsmith.campaign.media import common_folder, parts_with_files
 
-VERSION = 2
+VERSION = 3
+
 APPLICATION = 0x70616972  # "pair": marks our SQLite files
 _PATIENCE = 10  # seconds to wait for somebody else's transaction
 
@@ -38,7 +41,7 @@ items = sa.Table(
     sa.Column("features", sa.LargeBinary, nullable=False),  # float64, little-endian
     sa.Column("grouped", sa.Text),
     sa.Column("label", sa.JSON(none_as_null=True)),
-    sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path] each
+    sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path in the folder] each
     sa.Column("lean", sa.Integer, nullable=False, default=0),  # how much oftener it was shown left than right
 )
 pairs = sa.Table(
@@ -51,6 +54,7 @@ pairs = sa.Table(
     sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
     sa.UniqueConstraint("first", "second"),
     sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
+    sa.Index("pairs_second", "second"),  # with the constraint's own: the pairs of an item
 )
 sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
 people = sa.Table(
@@ -60,6 +64,7 @@ people = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("role", sa.Text, nullable=False),  # labeller or organiser
     sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
+    sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
     sa.UniqueConstraint("name", "role"),
 )
 # A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back.
@@ -97,6 +102,22 @@ reports = sa.Table(  # what the process behind `rounds` found out, for the web p
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("content", sa.JSON, nullable=False),
 )
+
+
+def _confine(connection: sa.Connection) -> None:
+    """Files by their place in a folder of the campaign, and seals; what was made before is not confirmed by anybody."""
+    connection.exec_driver_sql("ALTER TABLE people ADD COLUMN seal TEXT")
+    connection.exec_driver_sql("CREATE INDEX pairs_second ON pairs (second)")
+    shown = {row.row: row.parts for row in connection.execute(sa.select(items.c.row, items.c.parts))}
+    folder = common_folder(path for parts in shown.values() for _, _, path in parts_with_files(parts))
+    for row, parts in shown.items():
+        for at, kind, path in parts_with_files(parts):
+            if folder and os.path.isabs(path):
+                parts[at] = [kind, os.path.relpath(path, folder)]
+        connection.execute(items.update().where(items.c.row == row).values(parts=parts))
+    settings = connection.execute(sa.select(campaign.c.settings)).scalar_one()
+    settings = {**settings, "id": secrets.token_hex(16), "media": folder or None, "seal": None}
+    connection.execute(campaign.update().values(settings=settings))
 
 
 class CampaignError(ValueError):
@@ -293,7 +314,7 @@ def _refuse_self_pairs(connection: sa.Connection) -> None:
 
 
 # MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
-MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs]
+MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs, _confine]
 
 
 def _migrate(engine: sa.Engine) -> None:

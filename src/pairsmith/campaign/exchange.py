@@ -17,7 +17,7 @@ import pandas as pd
 
 from pairsmith.campaign.store import SECOND, Store
 from pairsmith.storage import write_whole
-from pairsmith.tables import Items, contents, read_answers, read_table
+from pairsmith.tables import Items, as_written, contents, read_answers, read_table, write_csv
 
 TABLES = ("csv", "jsonl", "parquet")
 ENDINGS = {
@@ -32,8 +32,11 @@ MOST = 10_000_000  # answers in a file
 COLUMNS = ["first", "second", "outcome", "left", "labeller", "seconds", "time"]
 
 
-def export(store: Store, kind: str, path: Path) -> tuple[int, int]:
-    """Write the answers that stand; how many were written, and how many ties left out."""
+def export(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
+    """Write the answers that stand; how many were written, and how many ties left out.
+
+    `raw`: texts that a spreadsheet would take for formulas stay as they are in csv.
+    """
     known = store.known()
     names = np.array(store.names, dtype=object)
     frame = pd.DataFrame(
@@ -48,7 +51,7 @@ def export(store: Store, kind: str, path: Path) -> tuple[int, int]:
         }
     )
     if kind in TABLES:
-        _write_table(frame, kind, path)
+        _write_table(frame, kind, path, raw)
         return len(frame), 0
     if kind == "label-studio":
         tasks = _tasks(store, frame, known.answers)
@@ -110,9 +113,9 @@ def _write_text(path: Path, text: str) -> None:
     write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
 
 
-def _write_table(frame: pd.DataFrame, kind: str, path: Path) -> None:
+def _write_table(frame: pd.DataFrame, kind: str, path: Path, raw: bool) -> None:
     if kind == "csv":
-        write_whole(path, lambda part: frame.to_csv(part, index=False))
+        write_whole(path, lambda part: write_csv(frame, part, raw))
     elif kind == "jsonl":
         records = frame.astype(object).where(frame.notna(), None).to_dict("records")
         _write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
@@ -253,13 +256,14 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     given["labeller"] = [
         "imported" if pd.isna(name) or not str(name).strip() else str(name) for name in column("labeller", None)
     ]
+    given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
     names = column("left", None)
     shown = np.array([not pd.isna(name) and str(name).strip() != "" for name in names], dtype=bool)
     left = pairs[:, 0].copy()
     if shown.any():
-        left[shown] = items.rows(pd.Series(names[shown]).astype(str), path)
+        left[shown] = items.rows(as_written(pd.Series(names[shown]).astype(str), path), path)
     given["left"] = left
     wrong = (left != pairs[:, 0]) & (left != pairs[:, 1])
     if wrong.any():

@@ -20,13 +20,16 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
+# What proxies add to the requests they pass on.
+ADDED = ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via")
+PROXIED = 400, "this request came through a proxy; serve with pairsmith label --invited behind one"
 
 
 class Gate:
     """ASGI middleware: refuses other sites' posts, other servers' names and large bodies; adds security headers.
 
     Without invites (`local`) only this machine may ask, also under the name that a page elsewhere might have given to
-    127.0.0.1 (DNS rebinding).
+    127.0.0.1 (DNS rebinding), and not through a proxy, which would make everybody a visitor from this machine.
     """
 
     def __init__(self, app: ASGIApp, local: bool) -> None:
@@ -45,6 +48,9 @@ class Gate:
             await send(message)
 
         refusal = _refusal(Headers(scope=scope), scope["method"], self.local)
+        # Browsers have not spoken HTTP/1.0 for decades; a proxy that was told nothing does.
+        if refusal is None and self.local and scope.get("http_version") == "1.0":
+            refusal = PROXIED
         if refusal is not None:
             await _refuse(with_headers, *refusal)
             return
@@ -75,6 +81,8 @@ def _refusal(headers: Headers, method: str, local: bool) -> tuple[int, str] | No
     host = headers.get("host", "")
     if local and _name(host) not in ("127.0.0.1", "localhost", "::1"):
         return 400, "this campaign is served to its own machine only; use http://127.0.0.1"
+    if local and any(name in headers for name in ADDED):
+        return PROXIED
     length = headers.get("content-length", "0")
     if not length.isdecimal():
         return 400, "the content length is no number"

@@ -10,7 +10,7 @@ _given = sa.bindparam
 _live = (leases.c.state == "open") & (leases.c.expires > _given("now"))
 _counted = sa.select(sa.func.count()).where(leases.c.state == "answered")
 
-PERSON = sa.select(people.c.id, people.c.hash).where(people.c.hash == _given("hash"), people.c.role == _given("role"))
+PERSON = sa.select(people).where(people.c.hash == _given("hash"), people.c.role == _given("role"))
 PARTS = sa.select(items.c.parts).where(items.c.row == _given("row"))
 
 HELD = (  # what this person holds: first what was taken back last, then in order
@@ -45,6 +45,10 @@ SHOWN_AGAIN = (
     sa.select(leases.c.token, leases.c.left, leases.c.state)
     .where(leases.c.pair == _given("pair"), leases.c.person == _given("person"), leases.c.again)
     .order_by(leases.c.id.desc())
+)
+_shown_in = sa.select(leases.c.id).join(pairs).where(leases.c.person == _given("person"))
+SHOWN = sa.select(  # whether this person was ever shown this item
+    sa.or_(*(_shown_in.where(side == _given("row")).exists() for side in (pairs.c.first, pairs.c.second)))
 )
 PROGRESS = sa.select(
     _counted.scalar_subquery().label("total"),

@@ -26,15 +26,17 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign import database, is_url
+from pairsmith.campaign import database, is_url, seals
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import CampaignError, answers, campaign, items, leases, pairs, people, reports, undos
+from pairsmith.campaign.media import parts_with_files
 
 Ints = npt.NDArray[np.int64]
 
 LOCAL = "local"  # the person who labels on this machine without an invite
 AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and some for other tabs
 SECOND = 1_000_000  # in the unit of time of the tables
+SKIPS = 3  # for each answer: who skips more, beyond a round, is not waited for with new rounds
 
 
 class Refused(CampaignError):
@@ -171,10 +173,12 @@ class Store:
             ).first()
             if found is not None and found.hash is not None:
                 raise CampaignError(f"{name!r} has an invite already; revoke that first to make a new one")
+            own = _hash(token)
+            values = {"hash": own, "seal": seals.seal("invite", self.settings["id"], name, role, own)}
             if found is None:
-                connection.execute(people.insert().values(name=name, role=role, hash=_hash(token)))
+                connection.execute(people.insert().values(name=name, role=role, **values))
             else:
-                connection.execute(people.update().where(people.c.id == found.id).values(hash=_hash(token)))
+                connection.execute(people.update().where(people.c.id == found.id).values(**values))
         return token
 
     def revoke(self, name: str) -> int:
@@ -185,15 +189,20 @@ class Store:
             connection.execute(
                 leases.update().where(leases.c.state == "open", leases.c.person.in_(found)).values(expires=0)
             )
-            connection.execute(people.update().where(people.c.id.in_(found)).values(hash=None))
+            connection.execute(people.update().where(people.c.id.in_(found)).values(hash=None, seal=None))
         return len(found)
 
     def person(self, token: str, role: str) -> int | None:
-        """Whose token this is, None where it is nobody's."""
+        """Whose token this is, None where it is nobody's, or of an invite that came from elsewhere unconfirmed."""
         own = _hash(token)
         with self._reading() as connection:
             found = connection.execute(sql.PERSON, {"hash": own, "role": role}).first()
-        return int(found.id) if found is not None and hmac.compare_digest(found.hash, own) else None
+        if found is None or not hmac.compare_digest(found.hash, own) or not self._sealed(found):
+            return None
+        return int(found.id)
+
+    def _sealed(self, invite: Any) -> bool:
+        return seals.holds(invite.seal, "invite", self.settings.get("id"), invite.name, invite.role, invite.hash)
 
     @cached_property
     def local(self) -> int:
@@ -201,13 +210,42 @@ class Store:
         with self._writing() as connection:
             return _named(connection, LOCAL)
 
-    def invited(self) -> list[tuple[str, str]]:
-        """(name, role) of those whose links are good."""
+    def invited(self, confirmed: bool = True) -> list[tuple[str, str]]:
+        """(name, role) of those whose links are good, or of those whose links are void until confirmed."""
         with self._reading() as connection:
-            found = connection.execute(
-                sa.select(people.c.name, people.c.role).where(people.c.hash.is_not(None)).order_by(people.c.id)
-            )
-            return [(row.name, row.role) for row in found]
+            found = connection.execute(sa.select(people).where(people.c.hash.is_not(None)).order_by(people.c.id)).all()
+        return [(row.name, row.role) for row in found if self._sealed(row) == confirmed]
+
+    # Where it comes from
+
+    @property
+    def folder(self) -> str | None:
+        """The folder that holds the files shown; None where there are none."""
+        found = self.settings.get("media")
+        return found if isinstance(found, str) else None
+
+    def files(self) -> list[tuple[str, str]]:
+        """(kind, path in the folder) of each file shown."""
+        with self._reading() as connection:
+            found = connection.execute(sa.select(items.c.parts).order_by(items.c.row)).scalars().all()
+        return sorted({(kind, path) for parts in found for _, kind, path in parts_with_files(parts)})
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether this user made the campaign, or confirmed it with this folder."""
+        return seals.holds(self.settings.get("seal"), "campaign", self.settings.get("id"), self.folder or "")
+
+    def confirm(self, folder: str | None, invites: bool = True) -> None:
+        """Make the campaign this user's own, with its files in this folder and with its invites, or without them."""
+        settings = {**self.settings, "id": str(self.settings.get("id") or secrets.token_hex(16)), "media": folder}
+        settings["seal"] = seals.seal("campaign", settings["id"], folder or "")
+        with self._writing() as connection:
+            connection.execute(campaign.update().values(settings=settings))
+            for row in connection.execute(sa.select(people).where(people.c.hash.is_not(None))).all():
+                sealed = seals.seal("invite", settings["id"], row.name, row.role, row.hash)
+                values = {"seal": sealed} if invites else {"seal": None, "hash": None}
+                connection.execute(people.update().where(people.c.id == row.id).values(**values))
+        self.settings = settings
 
     # Labelling
 
@@ -297,24 +335,31 @@ class Store:
         return {"answers": found.total, "yours": found.own, "wanted": found.wanted, "undo": undo}
 
     def parts(self, row: int) -> list[tuple[str, str]]:
-        """What is shown of an item, which never changes: kind (text, markdown, image, audio) and the text or path."""
+        """What is shown of an item, which never changes: kind (text, markdown, image, audio), and the text or the path
+        in the folder."""
         return self._parts(row)
 
     def _read_parts(self, row: int) -> list[tuple[str, str]]:
         with self._reading() as connection:
             found = connection.execute(sql.PARTS, {"row": row}).scalar()
-        return [(kind, value) for kind, value in found or ()]
+        return [(str(kind), str(value)) for kind, value in found or ()]
+
+    def was_shown(self, person: int, row: int) -> bool:
+        """Whether this person was ever asked about this item."""
+        with self._reading() as connection:
+            return bool(connection.execute(sql.SHOWN, {"person": person, "row": row}).scalar())
 
     # Planning and reporting
 
     def free(self) -> tuple[int, int]:
         """How many answers are wanted and not being given, and how many pairs there are.
 
-        For each time a pair was skipped one answer fewer is counted on: it may be that nobody can answer it.
+        For each time a pair was skipped one answer fewer is counted on: it may be that nobody can answer it. Skips of
+        those who hardly answer say nothing of the kind.
         """
         skips = (
             sa.select(leases.c.pair, sa.func.count().label("times"))
-            .where(leases.c.state == "skipped")
+            .where(leases.c.state == "skipped", leases.c.person.in_(self._answering()))
             .group_by(leases.c.pair)
             .subquery()
         )
@@ -331,8 +376,19 @@ class Store:
             total = connection.execute(sa.select(sa.func.count()).select_from(pairs)).scalar_one()
         return int(wanted or 0) - held, total
 
+    def _answering(self) -> sa.Select[tuple[int]]:
+        """People who do not only skip: beyond a round, they skip no more than SKIPS pairs for each one they answer."""
+        skipped, answered = (sa.func.sum(sa.case((leases.c.state == state, 1), else_=0))
+                             for state in ("skipped", "answered"))  # fmt: skip
+        return (
+            sa.select(leases.c.person)
+            .where(leases.c.state.in_(("skipped", "answered")))
+            .group_by(leases.c.person)
+            .having(skipped <= self.settings["k"] * self.settings["answers"] + SKIPS * answered)
+        )
+
     def rate(self) -> float:
-        """Answers a second, of the last hundred within the last minute; imported ones do not count.
+        """Answers and skips a second, of the last hundred within the last minute; imported ones do not count.
 
         By the median time between two, so that waiting for pairs does not make people look slow: of independent
         arrivals it is ln 2 over their rate.
@@ -341,7 +397,11 @@ class Store:
             times = connection.execute(
                 sa.select(answers.c.at)
                 .select_from(answers.join(leases))
-                .where(answers.c.at > self._now() - 60 * SECOND, leases.c.expires > 0)
+                .where(
+                    answers.c.at > self._now() - 60 * SECOND,
+                    leases.c.expires > 0,
+                    leases.c.person.in_(self._answering()),
+                )
                 .order_by(answers.c.id.desc())
                 .limit(100)
             )

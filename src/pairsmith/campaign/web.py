@@ -2,35 +2,40 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 import nh3
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from fastapi.staticfiles import StaticFiles
 from fastapi.templating import Jinja2Templates
 from markdown_it import MarkdownIt
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import Receive, Scope, Send
 
-from pairsmith.campaign.create import MEDIA
+from pairsmith.campaign import printable
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.gate import Gate
+from pairsmith.campaign.media import MEDIA, MediaError, ending, open_file
 from pairsmith.campaign.store import Lease, Refused, Store
 
 HERE = Path(__file__).parent
 COOKIES = {"labeller": "pairsmith", "organiser": "pairsmith-organiser"}
 MONTH = 30 * 24 * 3600
 ENDS = 15  # items shown from each end of the ranking
+PIECE = 1 << 18  # bytes of a file that are read at once
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -117,8 +122,11 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(store: Store, local: bool = True) -> FastAPI:
-    """The app of this campaign. `local`: on this machine only, where nobody needs an invite."""
+def create_app(store: Store, local: bool = True, insecure: bool = False) -> FastAPI:
+    """The app of this campaign. `local`: on this machine only, where nobody needs an invite.
+
+    Elsewhere browsers send the cookie of an invite through TLS only, unless `insecure`.
+    """
     app = FastAPI(
         title="pairsmith campaign",
         version=version("pairsmith"),
@@ -126,7 +134,7 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         ' in the header "Authorization: Bearer TOKEN".',
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url=None,
         lifespan=_few_threads,
     )
     app.add_middleware(Gate, local=local)
@@ -146,6 +154,13 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         if local:
             return store.local
         raise HTTPException(401, "this needs an invite link; ask whoever runs the campaign")
+
+    def either(request: Request) -> None:
+        """Anybody who has an invite, or 401."""
+        try:
+            who(request, "organiser")
+        except HTTPException:
+            who(request, "labeller")
 
     def shown(lease: Lease | None) -> Pair | None:
         if lease is None:
@@ -225,7 +240,13 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
 
     @app.get("/api", include_in_schema=False)
     def api_page(request: Request) -> HTMLResponse:
+        either(request)
         return pages.TemplateResponse(request, "api.html", {"schema": app.openapi()})
+
+    @app.get("/api/openapi.json", include_in_schema=False)
+    def contract(request: Request) -> JSONResponse:
+        either(request)
+        return JSONResponse(app.openapi())
 
     @app.get("/join/{token}", include_in_schema=False)
     def join(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
@@ -239,31 +260,32 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
         if store.person(token, role) is None:
             raise HTTPException(401, "this invite is not good (any more); ask for a new one")
         response = RedirectResponse(to, 303)
-        response.set_cookie(
-            COOKIES[role], token, max_age=MONTH, httponly=True, samesite="lax", secure=request.url.scheme == "https"
-        )
+        secure = request.url.scheme == "https" or not (local or insecure)
+        response.set_cookie(COOKIES[role], token, max_age=MONTH, httponly=True, samesite="lax", secure=secure)
         return response
 
     @app.get("/media/{row}/{part}", include_in_schema=False)
     def media(
         request: Request, row: Annotated[int, InPath(ge=0, le=2**31 - 1)], part: Annotated[int, InPath(ge=0, le=1000)]
-    ) -> FileResponse:
-        """A file that the campaign lists, by the number of its item; no path ever comes from outside."""
-        who(request, "labeller")
+    ) -> Response:
+        """A file that the campaign lists, by the number of its item; no path ever comes from outside.
+
+        Labellers get what was shown to them, organisers everything.
+        """
+        try:
+            who(request, "organiser")
+        except HTTPException:
+            if not store.was_shown(who(request, "labeller"), row):
+                raise HTTPException(404, "this item was not shown to you") from None
         parts = store.parts(row)
         if part >= len(parts) or parts[part][0] not in MEDIA:
             raise HTTPException(404, "there is no such file in this campaign")
         kind, path = parts[part]
-        if not Path(path).is_file():
-            raise HTTPException(404, "the file of this item is not where it was when the campaign was made")
-        return FileResponse(
-            path,
-            media_type=MEDIA[kind][Path(path).suffix.lower()],
-            headers={
-                "Cache-Control": "private, max-age=3600",
-                "Content-Security-Policy": "default-src 'none'; sandbox",
-            },
-        )
+        try:
+            file = open_file(store.folder or "", path, kind)
+        except MediaError as error:
+            raise HTTPException(404, f"the file of this item {error}") from None
+        return _file(file, MEDIA[kind][ending(path)], request)
 
     def failed(request: Request, status: int, detail: str, headers: Any = None) -> Response:
         if request.url.path.startswith(("/api/", "/media/")):
@@ -285,7 +307,8 @@ def create_app(store: Store, local: bool = True) -> FastAPI:
     async def refused(request: Request, error: CampaignError) -> Response:
         if isinstance(error, Refused):
             return failed(request, error.status, str(error))
-        print(f"Error: {error}", file=sys.stderr)  # names the database, which is none of a labeller's business
+        # It names the database, which is none of a labeller's business.
+        print(printable(f"Error: {error}"), file=sys.stderr)
         return failed(request, 503, "the database cannot be used now; whoever runs the campaign sees why")
 
     return app
@@ -304,6 +327,53 @@ def _part(row: int, at: int, kind: str, value: str) -> Part:
     if kind == "markdown":
         return Part(kind="markdown", html=render(value))
     return Part(kind="text", text=value)
+
+
+class _Streamed(StreamingResponse):
+    """A piece of an open file, which is closed however the response ends."""
+
+    def __init__(self, file: BinaryIO, length: int, **options: Any) -> None:
+        super().__init__(self._pieces(length), **options)
+        self.file = file
+
+    def _pieces(self, length: int) -> Iterator[bytes]:
+        while length > 0 and (piece := self.file.read(min(length, PIECE))):
+            length -= len(piece)
+            yield piece
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.file.close()
+
+
+def _file(file: BinaryIO, media_type: str, request: Request) -> Response:
+    """This file, or the one range of it that is asked for, or nothing where it is known."""
+    found = os.fstat(file.fileno())
+    size, tag = found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, max-age=3600",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "ETag": tag,
+    }
+    if request.headers.get("if-none-match") == tag:
+        file.close()
+        return Response(status_code=304, headers=headers)
+    status, first, last = 200, 0, size - 1
+    wanted = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", request.headers.get("range", ""))  # several: all of it
+    if wanted and any(wanted.groups()) and request.headers.get("if-range", tag) == tag:
+        begin, end = wanted.groups()
+        first = int(begin) if begin else max(0, size - int(end))
+        last = min(int(end), last) if begin and end else last
+        if first > last:
+            file.close()
+            return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
+        status, headers["Content-Range"] = 206, f"bytes {first}-{last}/{size}"
+    file.seek(first)
+    headers["Content-Length"] = str(last - first + 1)
+    return _Streamed(file, last - first + 1, status_code=status, media_type=media_type, headers=headers)
 
 
 _TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre", "blockquote", "ul",
