@@ -106,3 +106,24 @@ def test_more_is_told_than_samples_could_show():
     Z = (X[selection.pairs[:, 0]] - X[selection.pairs[:, 1]]) @ model.covariance_root_
     assert selection.diagnostics["objective"] < np.linalg.slogdet(np.eye(20) + Z.T @ Z / 4)[1] / 2
     assert np.all(np.diff(selection.gains.reshape(-1, 10).mean(axis=1)) < 0.02)  # they fall, but for noise
+
+
+@pytest.mark.parametrize("scale", [1e5, 1e10, 1e100])
+def test_scores_of_any_size_come_to_an_end_and_are_told(scale):
+    """Features of 1e10 left Hessians without a factor, those of 1e100 steps without an end."""
+    X = np.random.default_rng(0).standard_normal((10, 3)) * scale
+    model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 1), (2, 3)], outcomes=[1, -1])
+    model.coef_, model.covariance_root_ = np.zeros(3), np.eye(3)
+    with pytest.warns(UserWarning, match="the model leaves scores open by"):
+        selection = ps.select(X, 15, objective="mutual-information", model=model)
+    assert len(np.unique(selection.pairs, axis=0)) == 15
+    assert np.all(np.isfinite(selection.gains))
+    assert selection.gains[0] == pytest.approx(np.log(2), abs=1e-3)  # an answer that nothing is known of: one bit
+
+
+def test_without_a_seed_it_is_always_the_same():
+    X = np.random.default_rng(1).standard_normal((40, 3))
+    model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 1), (2, 3)], outcomes=[1, -1])
+    one, two = (ps.select(X, 6, objective="mutual-information", model=model) for _ in range(2))
+    np.testing.assert_array_equal(one.pairs, two.pairs)
+    np.testing.assert_array_equal(one.gains, two.gains)

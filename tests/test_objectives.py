@@ -1,5 +1,6 @@
 """Every criterion against its definition, by enumeration."""
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -335,3 +336,20 @@ def test_fisher_on_columns_of_any_scale(scales, ridge):
             assert gain == pytest.approx(float(worth[pair] - total), rel=1e-6)
         picked.append(pair)
         total = worth[pair]
+
+
+@pytest.mark.parametrize("objective", ["entropy", "a-optimal", "fisher", "mutual-information", "random"])
+def test_a_cap_that_gets_stuck_in_a_list_ends_the_run(objective):
+    """After 1-2, the path 0-1-2-3 has no pair left whose items are both below a cap of 1."""
+    X = np.array([[0.0], [1.0], [1.1], [2.2]])
+    model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 3)], outcomes=[-1])
+    for seed in range(20):
+        options = {"max_per_item": 1, "ridge": 1.0, "objective": objective, "model": model, "random_state": seed}
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            selection = ps.select(X, 2, candidates=[(0, 1), (1, 2), (2, 3)], **options)
+        stuck = selection.pairs.tolist() == [[1, 2]]
+        assert stuck == (len(selection) == 1) == any("only 1 of k=2 pairs" in str(one.message) for one in told)
+        if stuck or objective not in ("entropy", "random"):
+            break
+    assert stuck or objective not in ("entropy", "random")

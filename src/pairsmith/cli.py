@@ -196,7 +196,9 @@ def select(
     ridge: Annotated[
         str, typer.Option(help="Lambda of the objective. auto: 1e-5 times the mean norm of the features.")
     ] = "auto",
-    seed: Annotated[int | None, typer.Option(help="Makes the random objective repeatable.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the random objective repeatable; other samples for mutual-information.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
     certify: Annotated[
         bool, typer.Option("--certify", help="Prove how close to the best possible pairs these are: one more scan.")

@@ -6,6 +6,7 @@ pairs picked are known, less how open it would be if beta were. Both under the m
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ _OUTCOMES = 4096  # as many answers are counted; beyond, worlds are drawn
 _WORLDS, _PARTICLES = 128, 64
 _CANDIDATES = 4096  # pairs evaluated at a time
 _TOGETHER = 16  # of them in all worlds at once: what fits a cache
+_STEPS = 60  # of Newton's method, and halvings of one, at the most
+_STEEP = 1e3  # scores this far open make answers certain, and a Gaussian a bad guess at what they tell
+_LARGEST = 1e30  # scores up to this size are no trouble for float32
 _REPEATS = 8  # independent estimates of the objective, to tell its error
 
 
@@ -41,6 +45,13 @@ def mutual_information(
     rows = remaining.rows
     scores = _samples(X, coef, covariance_root, _SAMPLES, rng)
     lean, Z = X @ coef, X @ covariance_root
+    open_by = float(np.median(np.abs(Z).max(axis=1)))
+    if open_by > _STEEP:
+        warnings.warn(
+            f"the model leaves scores open by {open_by:.0e}, where answers would never err; mutual information is then"
+            " estimated badly: fit the model with a larger ridge, or rescale X",
+            stacklevel=4,
+        )
     numbers = np.arange(len(rows))
     bound = np.empty(len(rows))  # what each pair was worth when it was last looked at
     state: _Outcomes | _Worlds = _Outcomes(_SAMPLES)
@@ -137,10 +148,11 @@ class _Worlds:
         self.weight = np.full((worlds, _PARTICLES), 1 / _PARTICLES)
 
     def worth(self, lean: Floats, Z: Floats) -> Floats:
-        """What pairs add. In float32, whose rounding is far below the error of drawing."""
+        """What pairs add. In float32, whose rounding is far below the error of drawing, unless scores overflow it."""
         worlds, particles, d = self.u.shape
-        u, weight = self.u.reshape(-1, d).T.astype(np.float32), self.weight.astype(np.float32)
-        lean, Z = lean.astype(np.float32), Z.astype(np.float32)
+        kind: Any = np.float32 if max(np.abs(lean).max(), np.abs(Z).max()) < _LARGEST else np.float64
+        u, weight = self.u.reshape(-1, d).T.astype(kind), self.weight.astype(kind)
+        lean, Z = lean.astype(kind), Z.astype(kind)
         found = np.empty(len(lean))
         for at in range(0, len(lean), _TOGETHER):
             own = slice(at, at + _TOGETHER)
@@ -158,40 +170,56 @@ class _Worlds:
         sign = np.where(yes, 1.0, -1.0)[:, None]
         self.lean, self.Z = np.append(self.lean, lean), np.vstack([self.Z, z])
         self.answers = np.hstack([self.answers, sign])
-        self.weight = self.weight * expit(sign * (lean + self.u @ z))
-        self.weight /= self.weight.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore"):  # of a weight of zero
+            self._weigh(np.log(self.weight) + log_expit(sign * (lean + self.u @ z)))
         if np.mean(1 / np.sum(self.weight**2, axis=1)) < _PARTICLES / 3:
             self._draw()
 
     def _draw(self) -> None:
         """New particles, from the Gaussian at the mode of each world's posterior."""
-        hessian = self._find_modes()
-        root = np.linalg.cholesky(hessian)
+        root = self._find_modes()
         noise = self.rng.standard_normal((*self.u.shape[::2], self.u.shape[1]))  # a column a particle
-        self.u = self.mode[:, None, :] + np.linalg.solve(root.transpose(0, 2, 1), noise).transpose(0, 2, 1)
+        self.u = self.mode[:, None, :] + np.linalg.solve(root, noise).transpose(0, 2, 1)
         likelihood = log_expit(self.answers[:, None, :] * (self.lean + self.u @ self.Z.T)).sum(axis=2)
-        weight = likelihood - np.sum(self.u**2, axis=2) / 2 + np.sum(noise**2, axis=1) / 2
-        weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+        self._weigh(likelihood - np.sum(self.u**2, axis=2) / 2 + np.sum(noise**2, axis=1) / 2)
+
+    def _weigh(self, logarithms: Floats) -> None:
+        """Weights from their logarithms: where no particle is likely, the likeliest still counts."""
+        weight = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
         self.weight = weight / weight.sum(axis=1, keepdims=True)
 
     def _find_modes(self) -> Floats:
-        """Newton steps in all worlds at once; the Hessians of -log posterior there."""
+        """Newton steps in all worlds at once; R with R'R the Hessian of -log posterior there, for each.
+
+        By a QR of its terms: features of 1e10 leave the Hessian itself no digits for its small eigenvalues. There steps
+        may come to no end, too: after some, the weights make up for what is missing, as they do for the last bit.
+        """
 
         def value(mode: Floats) -> Floats:
-            loss = -log_expit(self.answers * (self.lean + mode @ self.Z.T)).sum(axis=1)
-            return np.asarray(loss + np.sum(mode**2, axis=1) / 2)
+            with np.errstate(over="ignore"):  # infinite: then it is no improvement
+                loss = -log_expit(self.answers * (self.lean + mode @ self.Z.T)).sum(axis=1)
+                return np.asarray(loss + np.sum(mode**2, axis=1) / 2)
 
-        while True:
+        d = self.Z.shape[1]
+        for _ in range(_STEPS):
             pull = expit(-self.answers * (self.lean + self.mode @ self.Z.T))
             gradient = self.mode - (self.answers * pull) @ self.Z
-            hessian = np.eye(self.Z.shape[1]) + (self.Z.T * (pull * (1 - pull))[:, None, :]) @ self.Z
-            step = np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
-            if np.abs(step).max() < 1e-3:  # the weights make up for what is missing
-                return np.asarray(hessian)
+            terms = np.sqrt(pull * (1 - pull))[:, :, None] * self.Z
+            root: Floats = np.asarray(
+                np.linalg.qr(np.concatenate([terms, np.broadcast_to(np.eye(d), (len(terms), d, d))], axis=1), mode="r")
+            )
+            half = np.linalg.solve(root.transpose(0, 2, 1), -gradient[:, :, None])
+            step = np.linalg.solve(root, half)[:, :, 0]
+            if np.abs(step).max() < 1e-3:
+                break
             before, length = value(self.mode), np.ones((len(step), 1))
-            while np.any(worse := value(self.mode + length * step) > before + 1e-9 * np.abs(before)):
+            for _ in range(_STEPS):
+                worse = value(self.mode + length * step) > before + 1e-9 * np.abs(before)
+                if not worse.any():
+                    break
                 length[worse] /= 2
-            self.mode = self.mode + length * step
+            self.mode = self.mode + np.where(worse[:, None], 0.0, length * step)
+        return root
 
 
 def _report(

@@ -71,6 +71,8 @@ def entropy(design: Design, remaining: Remaining, k: int, scores: Floats) -> Ste
 
 def _closest(rows: Rows, scores: Floats, count: int) -> Iterator[tuple[int, int]]:
     """About `count` pairs in the order of their difference of scores, the smaller pair among equals."""
+    if len(rows) == 0:
+        return
     if rows.groups is None:
         i, j = rows.pairs(np.arange(len(rows))).T
         gap = np.abs(scores[i] - scores[j])

@@ -173,7 +173,7 @@ def select(
         another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound. For
         D-optimality, its two relatives and random pairs: for other criteria no such bound is known.
     random_state : None, int or numpy.random.Generator
-        Seeds the random objective.
+        Seeds the random objective, and the samples that mutual information is estimated from (None: always the same).
     n_jobs : int
         Threads. None or -1 means all cores, -2 all but one. The picks do not depend on it.
     progress : bool
@@ -210,7 +210,8 @@ def select(
         used = f"algorithm={algorithm!r}" if by_engine else f"objective={objective!r}"
         raise ValueError(f"client is for the engine; leave it out for {used}")
     threads = _threads(n_jobs)
-    rng = _generator(random_state)
+    # What the samples of mutual information happen to be is nobody's wish: without a seed they are always the same.
+    rng = _generator(0 if random_state is None and objective == "mutual-information" else random_state)
     cluster, named = None, None
     if client is not None:
         from pairsmith.distributed import Cluster
