@@ -34,10 +34,10 @@ ARROWS = {
     "engine": {"scan", "design", "candidates", "kernels"},
     "scan": {"design", "candidates", "kernels"},
     "greedy": {"design", "candidates", "kernels"},
-    "datasets": {"candidates", "tables"},  # a folder; its files may import each other
-    "model": {"candidates", "logistic", "storage"},
+    "datasets": {"model", "candidates", "tables"},  # a folder; its files may import each other
+    "model": {"features", "candidates", "logistic", "storage"},
     "logistic": set(),
-    "features": {"design"},
+    "features": {"design", "candidates"},
     "design": set(),
     "candidates": set(),
     "kernels": set(),

@@ -122,8 +122,9 @@ def test_odd_names_and_files(run, tmp_path):
     code, out, err = run("select indexed.parquet -k 1 -o odd.csv")
     assert (code, err) == (0, "")
     assert "[/b]" in out
-    pd.DataFrame({"key": ["p", "q"], "id": [1, 4]}).to_csv("both.csv", index=False)
-    assert run("select both.csv -k 1 --id key --features id")[1].splitlines()[1].startswith("1,p,q,")
+    pd.DataFrame({"key": ["p", "q", "r"], "id": [10, 40, 90], "x": [1, 5, 2]}).to_csv("both.csv", index=False)
+    assert run("select both.csv -k 1 --id key")[1].splitlines()[1].startswith("1,p,q,")
+    assert refused(run("select both.csv -k 1 --id key --features id"), "column 'id' matches --features")
     (tmp_path / "none.csv").write_text("first,second\n")
     assert run("select items.csv -k 1 --compared none.csv")[0] == 0
     os.symlink("real.csv", "link.csv")
@@ -185,7 +186,7 @@ def test_help_and_version(run):
         ("select items.csv -k 3 --features g_*", "no column matches --features 'g_*'"),
         ("select items.csv -k 3 --labeled other.csv", "row 2 names the item 'zz', which is not in items.csv"),
         ("select items.csv -k 3 --compared selfpair.csv", "row 1 pairs the item '001' with itself"),
-        ("select items.csv -k 3 --compared narrow.csv", "two columns of item ids are needed"),
+        ("select items.csv -k 3 --compared narrow.csv", "first and second, or winner and loser; found first"),
         ("select items.csv -k 3 -o nowhere/pairs.csv", "there is no folder nowhere"),
         ("select items.csv -k 3 -o pairs.txt", "cannot write .txt; use .csv, .jsonl, .parquet"),
         ("select grouped.csv -k 3 --group-by prompt --candidates answers.csv", "give one of them"),
