@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,15 @@ class Items:
 
     def find(self, ids: Sequence[Any] | pd.Series) -> npt.NDArray[np.int64]:
         """The row numbers of these ids, -1 where there is no such item."""
-        names, wanted = self.features.index.astype(str), pd.Index(ids, dtype=object).astype(str)
-        if (bare := names.str.strip()).is_unique:  # not in campaigns of old, which may hold "x" and "x "
-            names, wanted = bare, wanted.str.strip()
-        return names.get_indexer(wanted).astype(np.int64)
+        wanted = pd.Index(ids, dtype=object).astype(str)
+        if self._bare.is_unique:
+            return self._bare.get_indexer(wanted.str.strip()).astype(np.int64)
+        # A campaign of old, which may hold "x" and "x ".
+        return self.features.index.astype(str).get_indexer(wanted).astype(np.int64)
+
+    @cached_property
+    def _bare(self) -> pd.Index:
+        return self.features.index.astype(str).str.strip()
 
 
 def read_items(
@@ -359,11 +365,15 @@ def _read_json_lines(path: Path) -> pd.DataFrame:
 
 def _read_npy(path: Path) -> pd.DataFrame:
     try:
-        array = np.lib.format.open_memmap(path, mode="r")  # numpy.load would unpack a .npz by whatever name
+        with np.errstate(over="raise"):  # a shape beyond all bounds
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
-    except (ValueError, EOFError, OSError, OverflowError, SyntaxError, tokenize.TokenError) as error:
+    except (ValueError, TypeError, EOFError, OSError, ArithmeticError, SyntaxError, tokenize.TokenError) as error:
         raise ValueError(f"{path} is not a .npy array of numbers ({' '.join(str(error).split())})") from None
+    if not isinstance(array, np.ndarray):  # numpy reads a .npz by whatever name
+        array.close()
+        raise ValueError(f"{path} is an archive of arrays (.npz); save one array with numpy.save")
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
             f"{path} holds {array.dtype} values of shape {array.shape}; an (items, features) array is needed"
