@@ -417,6 +417,21 @@ def test_select_reads_who_won_as_fit_does(run, tmp_path):
     assert refused(run("fit five.csv odd.csv -o m.json"), "or winner and loser; found labeller, left, right")
 
 
+def test_whole_numbers_of_an_array_are_not_rounded_either(run):
+    np.save("large.npy", np.array([[2**60 + row] for row in range(4)]))
+    Path("won.csv").write_text("winner,loser\n0,1\n2,3\n")
+    for line in (
+        "select large.npy -k 1",
+        "fit large.npy won.csv -o m.json",
+        "fit large.npy won.csv -o m.json --ridge 1",
+    ):
+        assert refused(run(line), "X holds a whole number beyond 2^53 at row 0")
+    np.save("small.npy", np.arange(4)[:, None])
+    assert run("fit small.npy won.csv -o m.json --ridge 1")[0] == 0
+    assert run("rank small.npy m.json")[0] == 0
+    assert refused(run("rank large.npy m.json"), "X holds a whole number beyond 2^53 at row 0")
+
+
 def test_closed_streams_take_nothing_with_them(tmp_path):
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((20, 3)))
     (tmp_path / "won.csv").write_text("winner,loser\n1,2\n2,3\n")

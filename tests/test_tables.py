@@ -159,7 +159,7 @@ def test_json_lines_keep_numbers_and_texts_as_they_are_written(write):
     for text, told in (
         ("[1]", "line 2 is no JSON object"),
         ("{" * 100_000, "line 2 is no JSON object"),
-        ("{", "line 2"),
+        ("\n{", "line 3"),
     ):
         with pytest.raises(ValueError, match=told):
             read_items(write("broken.jsonl", '{"id": "a", "x": 1}\n' + text))

@@ -365,7 +365,7 @@ def fit(
             known["labeled"], known["y"] = tables.read_labels(labels, table)
             best = None if better is None else tables.as_label(better, known["y"])
             weights = np.concatenate([np.ones(len(known["y"])), weights])
-        X = table.features.astype(float)
+        X = table.features
     model: pairsmith.BradleyTerry
     if ridge == "auto":
         model = pairsmith.BradleyTerryCV(better=best).fit(X, **known, sample_weight=weights)
@@ -539,7 +539,7 @@ def _matching(model: BradleyTerry, features: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(
             f"the items have {features.shape[1]} features, but the model was fitted to {model.n_features_in_}"
         )
-    return features.astype(float)
+    return features
 
 
 def _literal(name: str) -> str:

@@ -344,10 +344,18 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
 def _read_json_lines(path: Path) -> pd.DataFrame:
     """A JSON object a line. Numbers stay as they are written: pandas' own reader rounds some and refuses others."""
     lines = pd.read_csv(
-        path, sep="\x01", header=None, names=["line"], quoting=csv.QUOTE_NONE, dtype=str, na_filter=False
+        path,
+        sep="\x01",  # which no line of JSON holds
+        quoting=csv.QUOTE_NONE,
+        names=["line"],
+        dtype=str,
+        na_filter=False,
+        skip_blank_lines=False,
     )
     records = []
     for number, line in enumerate(lines["line"], 1):
+        if not line.strip():
+            continue
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
