@@ -25,7 +25,7 @@ test: check .venv/debian
 
 # uv resolves to the oldest versions, which pip cannot.
 test-oldest: .venv-oldest/ready .venv/debian
-	@.venv-oldest/bin/pytest
+	@.venv-oldest/bin/pytest -W ignore::DeprecationWarning  # of old packages about new ones that they use
 
 .venv-oldest/ready: pyproject.toml | .venv/bin/python
 	@echo "Installing the oldest dependencies into .venv-oldest (takes a few minutes) ..."

@@ -363,12 +363,11 @@ def _read_json_lines(path: Path) -> pd.DataFrame:
         if not isinstance(record, dict):
             raise ValueError(f'line {number} is no JSON object; write one a line, such as {{"id": "a", "x": 1.5}}')
         records.append(record)
-    written = pd.DataFrame(records, dtype=object)
-    table = written.infer_objects()
-    for name in written.columns[(table.dtypes == np.float64).to_numpy()]:
-        if any(isinstance(value, int) and abs(value) > _EXACT for value in written[name]):
-            table[name] = written[name]
-    return table
+    table = pd.DataFrame(records, dtype=object)
+    large = [
+        name for name in table.columns if any(isinstance(value, int) and abs(value) > _EXACT for value in table[name])
+    ]
+    return pd.concat([table.drop(columns=large).infer_objects(), table[large]], axis=1)[table.columns]
 
 
 def _read_npy(path: Path) -> pd.DataFrame:
