@@ -74,7 +74,9 @@ def _take_closed_streams() -> None:
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
             opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:
+            if opened == number:
+                os.set_inheritable(opened, True)
+            else:
                 os.close(opened)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  to the end
@@ -482,6 +484,10 @@ def list_data() -> None:
 def info(
     name: Annotated[str, typer.Argument(help="A name that `pairsmith data list` shows.", metavar="NAME")],
     path: Annotated[Path | None, typer.Option(help="The folder with its files.")] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(help="Of rop: the better one of the two labels, where they are words.", metavar="LABEL"),
+    ] = None,
 ) -> None:
     """Load a data set and say what is in it.
 
@@ -496,6 +502,8 @@ def info(
     if name not in datasets.LOADERS:
         raise ValueError(f"there is no data set {name!r}; choose one of {', '.join(datasets.LOADERS)}")
     loader = datasets.LOADERS[name]
+    if better is not None and name != "rop":
+        raise ValueError(f"--better is for rop, whose labels may be words; leave it out for {name}")
     if name in datasets.EMBEDDED:
         if path is not None:
             raise ValueError(f"{name} needs no files; leave out --path")
@@ -503,7 +511,7 @@ def info(
     elif path is None:
         raise ValueError(f"{name} is read from its files; say where they are with --path")
     else:
-        found = loader(path)
+        found = loader(path) if better is None else loader(path, better=better)
     print(inspect.getdoc(loader))
     print()
     (n, d), rank = found.X.shape, np.linalg.matrix_rank(found.X - found.X.mean(axis=0))

@@ -72,7 +72,7 @@ def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
             name = column if columns is None else columns[column]
             raise ValueError(f"X holds {value} at {_place(row, name, names)}; remove or fill it in")
     if ids is not None:
-        _check_ids(ids)
+        check_ids(ids)
     return features, ids
 
 
@@ -194,7 +194,8 @@ def _norms(unit: float, _low: int, block: npt.NDArray[Any]) -> float:
     return float(np.linalg.norm(block / np.float64(unit), axis=1).sum())
 
 
-def _check_ids(ids: npt.NDArray[Any]) -> None:
+def check_ids(ids: npt.NDArray[Any]) -> None:
+    """Refuse ids that are missing, or that do not tell items apart."""
     import pandas as pd
 
     try:

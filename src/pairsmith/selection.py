@@ -32,7 +32,7 @@ from pairsmith.candidates import (
 from pairsmith.certificate import upper_bound
 from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
-from pairsmith.features import as_features, as_ridge, digest, over_blocks
+from pairsmith.features import as_features, as_ridge, check_ids, digest, over_blocks
 from pairsmith.greedy import ALGORITHMS
 from pairsmith.information import mutual_information
 from pairsmith.scan import Scan
@@ -210,6 +210,8 @@ def select(
         cluster = Cluster(client)
         X, named = cluster.features(X)
     features, ids = as_features(X)
+    if named is not None:
+        check_ids(named)
     ids, n = ids if named is None else named, len(features)
     refinements = _refinements(certify)
 
