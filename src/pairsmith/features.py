@@ -108,7 +108,7 @@ def without_ids(X: Any) -> tuple[Any, Any]:
     They are the column `id` of a pandas or polars frame or an Arrow table, or else an index that does more than count
     the rows. What is no frame comes back as it is; an Arrow table comes back as a frame.
     """
-    if type(X).__module__.startswith("pyarrow"):
+    if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
         import pandas as pd
 
         X = X.to_pandas(types_mapper=pd.ArrowDtype)  # which keeps whole numbers whole where some are missing
@@ -160,7 +160,7 @@ def _size(value: Any) -> int:
 
 def _inexact_row(column: Any) -> int | None:
     """The row of the first whole number beyond 2^53 in a column of a frame."""
-    kind = column.dtype.kind if hasattr(column.dtype, "kind") else "i" if column.dtype.is_integer() else ""
+    kind = column.dtype.kind if hasattr(column.dtype, "kind") else "i" if column.dtype.is_integer() else "f"
     if kind != "O" and (kind not in "iu" or max(_size(column.max()), _size(column.min())) <= _EXACT):
         return None
     return next((row for row, value in enumerate(column.to_list()) if _size(value) > _EXACT), None)
