@@ -1,6 +1,8 @@
 # make demo    what pairsmith does, on data that comes with scikit-learn
 # make test    everything that must hold before a change lands (includes make check)
 # make check   ruff and mypy
+# make test-oldest  the tests with the oldest versions of all dependencies that pyproject.toml allows
+# make release sdist and wheel in dist/, checked: the sdist's tests are found, the demo runs from the wheel alone
 # make figures the paper's table and figures, in minutes, into figures/; SCALE=paper: in hours, into docs/figures/
 #              DATA=folder has the public data sets that need files: netflix/, camra/, sift/, mslr/, sushi/, ...
 # Each creates .venv and installs what it needs on the first run; after that it starts at once.
@@ -12,7 +14,7 @@ SCALE ?= quick
 DATA ?= data
 FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
 
-.PHONY: demo test check figures clean
+.PHONY: demo test test-oldest check release figures clean
 .DELETE_ON_ERROR:
 
 demo: .venv/demo
@@ -20,6 +22,28 @@ demo: .venv/demo
 
 test: check .venv/debian
 	@$(BIN)/pytest
+
+# uv resolves to the oldest versions, which pip cannot.
+test-oldest: .venv-oldest/ready .venv/debian
+	@.venv-oldest/bin/pytest -W ignore::DeprecationWarning  # of old packages about new ones that they use
+
+.venv-oldest/ready: pyproject.toml | .venv/bin/python
+	@echo "Installing the oldest dependencies into .venv-oldest (takes a few minutes) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-oldest
+	@$(BIN)/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct --editable ".[dev]"
+	@touch $@
+
+release: .venv/release
+	@rm -rf dist build/release
+	@$(BIN)/python -m build --outdir dist .
+	@$(BIN)/twine check --strict dist/*
+	@mkdir -p build/release && tar -xzf dist/*.tar.gz -C build/release --strip-components=1
+	@cd build/release && PYTHONPATH=src ../../$(BIN)/pytest --collect-only -qq >/dev/null && echo "The sdist's tests are found."
+	@$(BIN)/python -m venv build/release/.venv
+	@build/release/.venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[plots]"
+	@build/release/.venv/bin/python build/release/experiments/demo.py
+	@echo "dist/ can be published."
 
 check: .venv/dev
 	@$(BIN)/ruff check .
@@ -30,13 +54,14 @@ figures: .venv/demo
 	@for name in $(FIGURES); do $(BIN)/python experiments/$$name.py --scale $(SCALE) --data $(DATA) || exit 1; done
 
 clean:
-	rm -rf .venv demo figures build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest demo figures build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Stamps: touched when an install succeeded, stale when pyproject.toml changes.
 .venv/demo: EXTRAS = plots
 .venv/dev: EXTRAS = dev
-.venv/demo .venv/dev: pyproject.toml | .venv/bin/python
+.venv/release: EXTRAS = release
+.venv/demo .venv/dev .venv/release: pyproject.toml | .venv/bin/python
 	@echo "Installing pairsmith[$(EXTRAS)] into .venv (once; takes a minute or two) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
 	@touch $@

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -264,6 +265,62 @@ def test_wrong_options_are_one_line_and_leave_nothing(run, folder, more, message
     assert not (folder / "c.db").exists()
 
 
+def test_labels_are_kept_as_plus_and_minus_one(run):
+    for name, labels, better in (
+        ("words", ["high", "low"], ["--better", "high"]),
+        ("numbers", [2, 1], []),
+        ("turned", [1, 2], ["--better", "1"]),
+        ("booleans", [True, False], []),
+        ("single", ["high", ""], ["--better", "high"]),
+    ):
+        pd.DataFrame({"id": ["item 0", "item 3"], "label": labels}).to_csv("labels.csv", index=False)
+        create = ["campaign", "create", f"{name}.db", *CREATE[3:], "--labels", "labels.csv"]
+        assert run(*create, *better)[0] == 0
+        with Store(f"{name}.db") as store:
+            assert store.known().labels.tolist() == [1, -1][: 1 if name == "single" else 2]
+    pd.DataFrame({"id": ["item 0", "item 3"], "label": ["high", "low"]}).to_csv("labels.csv", index=False)
+    for more, told in (
+        (
+            ["--labels", "labels.csv"],
+            "'high' and 'low' are words, and nothing says which is the better; say it, with --better 'high'",
+        ),
+        (
+            ["--labels", "labels.csv", "--better", "hi"],
+            "--better 'hi' is none of the labels, which are 'high' and 'low'",
+        ),
+        (["--better", "high"], "--better names one of the labels of --labels"),
+    ):
+        code, out, err = run(*CREATE, *more)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert told in err
+    assert not Path("c.db").exists()
+
+
+def test_words_that_an_older_campaign_holds_rank_nothing(run, folder):
+    pd.DataFrame({"id": ["item 0", "item 3"], "label": [1, -1]}).to_csv("labels.csv", index=False)
+    run(*CREATE, "--labels", "labels.csv")
+    with sqlite3.connect("c.db") as connection:
+        for label, word in (("1", '"high"'), ("-1", '"low"')):
+            connection.execute("UPDATE items SET label = ? WHERE label = ?", (word, label))
+    connection.close()
+    for words in (
+        ["rank", "c.db"],
+        ["fit", "c.db", "-o", "m.json"],
+        ["select", "c.db", "-k", "2", "--objective", "entropy"],
+    ):
+        code, out, err = run(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "are words ('high' and 'low'), and nothing says which is the better" in err
+    assert run("campaign", "export", "c.db")[0] == 0
+    with Store("c.db") as store, pytest.raises(ValueError, match="'high' and 'low'"):
+        report_on(store.known())
+    assert "'low ' is none of the labels" in run("campaign", "repair", "c.db", "--better", "low ")[2]
+    assert "2 labels are numbers now" in run("campaign", "repair", "c.db", "--better", "low")[1]
+    ranking = run("rank", "c.db")[1]
+    assert ranking.index("item 3") < ranking.index("item 0")
+    assert "its labels are no words" in run("campaign", "repair", "c.db", "--better", "low")[2]
+
+
 def test_places_that_cannot_be(run, folder):
     (folder / "c.db").write_text("mine")
     assert "exists already" in run(*CREATE)[2]
@@ -305,11 +362,35 @@ def test_an_invite_needs_the_address_of_a_server(run, url):
 
 
 def test_a_missing_extra_is_named(run, monkeypatch):
-    monkeypatch.setattr("pairsmith.campaign.commands.find_spec", lambda name: None)
-    for words in (CREATE, ["label", "c.db"], ["demo-campaign"], ["campaign", "export", "c.db"]):
-        code, _, err = run(*words)
-        assert code == 2
-        assert "pip install 'pairsmith[app]'" in err
+    run(*CREATE)
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == "sqlalchemy" or "pairsmith.campaign." in name
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)  # as if it were not there
+    for words in (
+        CREATE,
+        [*CREATE, "--labels", "labels.csv", "--better", "high"],
+        ["label", "c.db"],
+        ["demo-campaign"],
+        ["campaign", "export", "c.db"],
+        ["campaign", "import", "c.db", "answers.csv"],
+        ["campaign", "invite", "c.db", "anna"],
+        ["campaign", "revoke", "c.db", "anna"],
+        ["campaign", "people", "c.db"],
+        ["fit", "c.db", "-o", "m.json"],
+        ["fit", "c.db", "-o", "m.json", "--labels", "labels.csv"],
+        ["rank", "c.db"],
+        ["rank", "c.db", "--id", "id"],
+        ["rank", "nothing.db"],
+        ["select", "c.db", "-k", "3"],
+        ["select", "c.db", "-k", "3", "--labeled", "labels.csv"],
+        ["select", "c.db", "-k", "3", "--compared", "answers.csv"],
+        ["select", "postgresql://anna:secret@host/x", "-k", "3", "--group-by", "prompt"],
+    ):
+        code, out, err = run(*words)
+        assert (code, out) == (2, ""), words
+        assert err == "Error: campaigns need sqlalchemy; pip install 'pairsmith[app]'\n"
 
 
 def test_the_command_line_starts_without_the_app():
@@ -427,6 +508,28 @@ def test_what_the_formats_say(run, answered):
     assert tasks[0]["data"][f"{selected}_id"] == names[won]
     assert tasks[0]["data"]["left_id"] == names[row["left"]]
     assert annotation["completed_by"] == {"email": 'anna é,"'}
+
+
+def test_spaces_around_ids_do_not_count_in_any_import(run):
+    items = pd.read_csv("items.csv")
+    items["id"] = [" x", "y ", *items["id"][2:]]
+    items.to_csv("items.csv", index=False)
+    run(*CREATE)
+    task = {"data": {"left_id": "x", "right_id": " y"}, "annotations": [{"result": [{"value": {"selected": "left"}}]}]}
+    Path("tasks.json").write_text(json.dumps([task]))
+    Path("a.csv").write_text("first,second,outcome,left\nx,y,1, y\n x, y ,1,y \n")
+    Path("b.csv").write_text("winner,loser\nx,y\n")
+    Path("c.csv").write_text("first,second,winner\nx , y,x\n")
+    for name, count in (("tasks.json", 1), ("a.csv", 2), ("b.csv", 1), ("c.csv", 1)):
+        code, out, err = run("campaign", "import", "c.db", name)
+        assert (code, err) == (0, ""), err
+        assert f"{count} answers" in out
+    with Store("c.db") as store:
+        answers = store.known().answers
+        assert set(zip(answers["first"], answers["second"], answers["outcome"], strict=True)) == {(0, 1, 1)}
+        assert set(answers["left"]) == {0, 1}
+    run("campaign", "export", "c.db", "-o", "out.csv")
+    assert set(pd.read_csv("out.csv")["first"]) == {" x"}
 
 
 def test_answers_from_elsewhere(run, target):

@@ -2,6 +2,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 
 from oracle import assert_greedy, pairs_within
 from pairsmith import cli
+from pairsmith.tables import read_items
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def test_the_whole_story(run):
 
 
 def test_every_format_reads_and_writes_the_same(run):
-    items = pd.read_csv("items.csv", dtype={"id": str})
+    items = read_items(Path("items.csv")).features.rename_axis("id").reset_index()  # pandas 2 by itself rounds
     items.to_csv("items.tsv", sep="\t", index=False)
     items.to_csv("items.csv.gz", index=False)
     with open("items.jsonl", "w") as file:
@@ -123,8 +125,9 @@ def test_odd_names_and_files(run, tmp_path):
     code, out, err = run("select indexed.parquet -k 1 -o odd.csv")
     assert (code, err) == (0, "")
     assert "[/b]" in out
-    pd.DataFrame({"key": ["p", "q"], "id": [1, 4]}).to_csv("both.csv", index=False)
-    assert run("select both.csv -k 1 --id key --features id")[1].splitlines()[1].startswith("1,p,q,")
+    pd.DataFrame({"key": ["p", "q", "r"], "id": [10, 40, 90], "x": [1, 5, 2]}).to_csv("both.csv", index=False)
+    assert run("select both.csv -k 1 --id key")[1].splitlines()[1].startswith("1,p,q,")
+    assert refused(run("select both.csv -k 1 --id key --features id"), "column 'id' matches --features")
     (tmp_path / "none.csv").write_text("first,second\n")
     assert run("select items.csv -k 1 --compared none.csv")[0] == 0
     os.symlink("real.csv", "link.csv")
@@ -186,7 +189,7 @@ def test_help_and_version(run):
         ("select items.csv -k 3 --features g_*", "no column matches --features 'g_*'"),
         ("select items.csv -k 3 --labeled other.csv", "row 2 names the item 'zz', which is not in items.csv"),
         ("select items.csv -k 3 --compared selfpair.csv", "row 1 pairs the item '001' with itself"),
-        ("select items.csv -k 3 --compared narrow.csv", "two columns of item ids are needed"),
+        ("select items.csv -k 3 --compared narrow.csv", "first and second, or winner and loser; found first"),
         ("select items.csv -k 3 -o nowhere/pairs.csv", "there is no folder nowhere"),
         ("select items.csv -k 3 -o pairs.txt", "cannot write .txt; use .csv, .jsonl, .parquet"),
         ("select grouped.csv -k 3 --group-by prompt --candidates answers.csv", "give one of them"),
@@ -442,6 +445,127 @@ def test_select_with_a_model(run, answered):
         assert refused(run(f"select items.csv -k 5 --objective {objective}"), "needs a model")
 
 
+def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
+    best = list(answered)
+    Path("numbers.csv").write_text(
+        "id,label\n" + "".join(f"{name},{1 if at < 6 else -1}\n" for at, name in enumerate(best))
+    )
+    Path("words.csv").write_text(
+        "id,label\n" + "".join(f"{name},{'high' if at < 6 else 'low'}\n" for at, name in enumerate(best))
+    )
+    Path("one.csv").write_text(f"winner,loser\n{best[0]},{best[-1]}\n")
+    for how in ("--ridge 0.1", ""):
+        fit = f"fit items.csv outcomes.csv -o model.json {how}"
+        assert run(f"{fit} --labels numbers.csv")[0] == 0
+        right = json.loads(Path("model.json").read_text())
+        code, _, _ = run(f"{fit} --labels words.csv --better high")
+        told = json.loads(Path("model.json").read_text())
+        assert code == 0
+        assert (told["coef"], told["classes"]) == (right["coef"], ["low", "high"])
+        assert run(f"{fit} --labels numbers.csv --better -1")[0] == 0
+        assert json.loads(Path("model.json").read_text())["classes"] == [1, -1]
+    Path("model.json").unlink()
+    known = "--labeled words.csv --objective entropy"
+    right = run("select items.csv -k 3 --labeled numbers.csv --objective entropy")
+    assert run(f"select items.csv -k 3 {known} --better high") == right
+    words = "'high' and 'low' are words, and nothing says which is the better; say it, with --better 'high'"
+    for line, message in (
+        ("fit items.csv one.csv -o model.json --ridge 1 --labels words.csv", words),
+        ("fit items.csv one.csv -o model.json --labels words.csv", words),
+        (f"select items.csv -k 3 {known}", words),
+        (f"select items.csv -k 3 {known} --better good", "--better 'good' is none of the labels, which are 'high' and"),
+        ("fit items.csv one.csv -o model.json --ridge 1 --labels numbers.csv --better 3", "none of the labels"),
+        ("fit items.csv one.csv -o model.json --ridge 1 --better high", "--better names one of the labels of --labels"),
+        ("select items.csv -k 3 --better high", "--better names one of the labels of --labeled"),
+    ):
+        assert refused(run(line), message), line
+    assert not Path("model.json").exists()
+    assert run("select items.csv -k 3 --labeled words.csv")[0] == 0  # d-optimality does not look at labels
+
+
+def test_select_reads_who_won_as_fit_does(run, tmp_path):
+    pd.DataFrame({"id": range(1, 6), "x": [1.0, 4.0, 9.0, 16.0, 25.0]}).to_csv("five.csv", index=False)
+    (tmp_path / "won.csv").write_text("labeller,winner,loser\n1,2,3\n1,5,4\n")
+    (tmp_path / "pairs.csv").write_text("first,second\n2,3\n4,5\n")
+    for option in ("--compared", "--candidates"):
+        assert run(f"select five.csv -k 2 {option} won.csv") == run(f"select five.csv -k 2 {option} pairs.csv")
+    (tmp_path / "odd.csv").write_text("labeller,left,right\n1,2,3\n")
+    for option in ("--compared", "--candidates"):
+        assert refused(
+            run(f"select five.csv -k 1 {option} odd.csv"), "or winner and loser; found labeller, left, right"
+        )
+    assert refused(run("fit five.csv odd.csv -o m.json"), "or winner and loser; found labeller, left, right")
+
+
+def test_whole_numbers_of_an_array_are_not_rounded_either(run):
+    np.save("large.npy", np.array([[2**60 + row] for row in range(4)]))
+    Path("won.csv").write_text("winner,loser\n0,1\n2,3\n")
+    for line in (
+        "select large.npy -k 1",
+        "fit large.npy won.csv -o m.json",
+        "fit large.npy won.csv -o m.json --ridge 1",
+    ):
+        assert refused(run(line), "X holds a whole number beyond 2^53 at row 0")
+    np.save("small.npy", np.arange(4)[:, None])
+    assert run("fit small.npy won.csv -o m.json --ridge 1")[0] == 0
+    assert run("rank small.npy m.json")[0] == 0
+    assert refused(run("rank large.npy m.json"), "X holds a whole number beyond 2^53 at row 0")
+
+
+def test_closed_streams_take_nothing_with_them(tmp_path):
+    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((20, 3)))
+    (tmp_path / "won.csv").write_text("winner,loser\n1,2\n2,3\n")
+
+    def call(line):
+        command = f"{sys.executable} -m pairsmith.cli {line}"
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    _, pairs, _ = call("select items.npy -k 3")
+    assert pairs.count("\n") == 4
+    assert call("select items.npy -k 3 2>&-") == (0, pairs, "")
+    assert call("select items.npy -k 999 2>&-") == (2, "", "")
+    code, out, _ = call("fit items.npy won.csv -o model.json 2>&-")  # a warning goes nowhere, not among the output
+    assert (code, "Warning" in out) == (0, False)
+    assert call("fit items.npy won.csv -o model.json --ridge 1 >&- 2>&-") == (0, "", "")
+    assert call("select items.npy -k 3 -o pairs.csv >&-") == (0, "", "")
+    assert (tmp_path / "pairs.csv").read_text() == pairs
+    for line in ("select items.npy -k 3", "rank items.npy model.json"):
+        assert call(f"{line} >&-") == (2, "", "Error: standard output is closed; say where to write with -o\n")
+    quiet = "import sys; sys.stderr.close(); sys.stderr = None; import numpy as np, pairsmith as ps"
+    code = f"{quiet}; print(len(ps.select(np.eye(5), 2, ridge=1.0, progress=True)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "2\n")
+
+
+def test_ids_are_drawn_as_they_are_written(run):
+    names = ["$a$", "\\alpha$b_{", "$c^", "d$$"]
+    pd.DataFrame({"id": names, "x": [1, 3, 0, 4], "y": [2, 5, 9, 4]}).to_csv("money.csv", index=False)
+    pd.DataFrame({"winner": names[:2], "loser": names[2:]}).to_csv("won.csv", index=False)
+    assert run("fit money.csv won.csv -o model.json --ridge 1")[0] == 0
+    code, _, err = run("rank money.csv model.json -o ranking.csv --plot ranking.svg")
+    assert (code, err.count("\n")) == (0, 1)  # the note on intervals
+    drawn = Path("ranking.svg").read_text()
+    for name in names:
+        assert f"<!-- {name} -->" in drawn
+
+
+def test_without_a_place_for_compiled_code_it_is_compiled_again(tmp_path):
+    package = tmp_path / "site" / "pairsmith"
+    shutil.copytree(Path(cli.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "__pycache__").write_text("")  # no folder can be made here, by nobody
+    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((9, 2)))
+    nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": f"{os.devnull}/x", "LOCALAPPDATA": os.devnull}
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "2", "--algorithm", "scalar"]
+    for more, told in (({}, 1), ({"NUMBA_CACHE_DIR": str(tmp_path / "cache")}, 0)):
+        own = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+        own |= nowhere | {"PYTHONPATH": str(package.parent)} | more
+        done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True)
+        assert (done.returncode, done.stdout.count("\n")) == (0, 3), done.stderr
+        assert done.stderr.count("\n") == done.stderr.count("Warning: there is no place that can be written to") == told
+    assert any((tmp_path / "cache").rglob("*.nbi"))
+
+
 def test_what_fit_and_rank_refuse(run, answered):
     run("fit items.csv outcomes.csv -o model.json --ridge 0.1")
     Path("odd.csv").write_text("first,second,outcome\n000,001,better\n")
@@ -485,6 +609,10 @@ def test_data(run):
     Path("mine/features.csv").write_text("id,a,b\nx,1,2\ny,3,4\nz,0,1\n")
     Path("mine/comparisons.csv").write_text("first,second,outcome,count\nx,y,1,5\nz,y,-1,2\n")
     assert "2 pairs from 7 answers: first 1, second 1, even 0" in run("data info rop --path mine")[1]
+    Path("mine/labels.csv").write_text("id,label\nx,high\ny,low\nz,low\n")
+    assert refused(run("data info rop --path mine"), "'high' and 'low' are words")
+    assert "labels       3, 1 of them +1" in run("data info rop --path mine --better high")[1]
+    assert refused(run("data info digits --better high"), "--better is for rop")
     assert refused(run("data info sushi"), "--path")
     assert refused(run("data info sushi --path ."), "has no file sushi3.idata")
     assert refused(run("data info diabetes --path ."), "leave out --path")

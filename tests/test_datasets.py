@@ -218,7 +218,10 @@ def test_a_folder_of_tables(tmp_path):
     assert len(datasets.rop(tmp_path).pairs) == 0
     (tmp_path / "labels.csv").write_text("id,label\nx,Normal\nz,Plus\n")
     (tmp_path / "comparisons.csv").write_text("first,second,outcome,count\nx,y,1,5\nz,y,-1,2\n")
-    data = datasets.rop(tmp_path)
+    with pytest.raises(ValueError, match="'Normal' and 'Plus' are words"):
+        datasets.rop(tmp_path)
+    assert datasets.rop(tmp_path, better="Normal").labels.tolist() == [1, -1]
+    data = datasets.rop(tmp_path, better="Plus")
     assert data.ids.tolist() == ["x", "y", "z"]
     assert (data.labeled.tolist(), data.labels.tolist()) == ([0, 2], [-1, 1])
     assert (data.pairs.tolist(), data.outcomes.tolist(), data.counts.tolist()) == ([[0, 1], [2, 1]], [1, -1], [5, 2])

@@ -217,6 +217,17 @@ def test_what_is_wrong_with_a_path(shared, tmp_path):
     told(np.asfortranarray(X), "column by column")
     told(X[0], "two dimensions")
     told(X.astype(complex), "numeric")
+    told(np.full((5, 2), 2**60), r"X holds a whole number beyond 2\^53 at row 0, column 0")
+    np.savez(tmp_path / "X.npz", X)
+    (tmp_path / "X.npz").rename(tmp_path / "Z.npy")
+    with pytest.raises(ValueError, match=r"Z\.npy is not a \.npy array of numbers"):
+        ps.select(tmp_path / "Z.npy", 3, client=shared.client)
+    pd.DataFrame({"id": [1, 2, 3], "x": [1, 2, 2**60], "y": [0.5, 1, 2]}).to_parquet(tmp_path / "X.parquet")
+    with pytest.raises(ValueError, match=r"column 'x' of .*X\.parquet holds whole numbers beyond 2\^53"):
+        ps.select(tmp_path / "X.parquet", 1, client=shared.client)
+    pd.DataFrame({"id": ["x", "x ", "y"], "x": [1.0, 2, 3]}).to_parquet(tmp_path / "spaces.parquet")
+    with pytest.raises(ValueError, match="the ids 'x' and 'x ', which differ only by spaces"):
+        ps.select(tmp_path / "spaces.parquet", 1, client=shared.client)
     with pytest.raises(OSError, match=r"worker tcp://.*No such file"):
         ps.select(tmp_path / "none.npy", 3, client=shared.client)
     with pytest.raises(ValueError, match=r"use \.npy, \.parquet or \.zarr"):

@@ -2,6 +2,8 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import approx_fprime, minimize
@@ -17,13 +19,16 @@ import pairsmith as ps
 from pairsmith.logistic import auc
 from pairsmith.model import RIDGES, _Data, _folds
 
+MASKED = np.ma.array([1, -1], mask=[False, True])
+
 
 def not_for_us(estimator):
+    words = {"check_classifiers_classes": "its labels are words, which need better= to say which is the better"}
     if isinstance(estimator, ps.BradleyTerryCV):
-        return {
+        return words | {
             "check_sample_weight_equivalence_on_dense_data": "which items are held out depends on how many there are"
         }
-    return {}
+    return words
 
 
 @parametrize_with_checks(
@@ -212,11 +217,99 @@ def test_rank():
 def test_in_pipelines_and_searches():
     X = problem(n=200)[0]
     y = np.where(X[:, 0] > 0, "good", "bad")
-    pipeline = make_pipeline(StandardScaler(), ps.BradleyTerry())
+    pipeline = make_pipeline(StandardScaler(), ps.BradleyTerry(better="good"))
     assert set(pipeline.fit(X, y).predict(X)) == {"bad", "good"}
-    search = GridSearchCV(ps.BradleyTerry(), {"ridge": [0.01, 1, 100]}, scoring="roc_auc").fit(X, y)
-    assert search.best_score_ > 0.95
-    assert clone(ps.BradleyTerry(3.0)).ridge == 3.0
+    for better, labels in (("good", y), (None, y == "bad")):
+        model = ps.BradleyTerry(better=better)
+        search = GridSearchCV(model, {"ridge": [0.01, 1, 100]}, scoring="roc_auc").fit(X, labels)
+        assert search.best_score_ > 0.95
+    assert clone(ps.BradleyTerry(3.0, better="good")).get_params() == {"ridge": 3.0, "better": "good"}
+    assert clone(ps.BradleyTerryCV(better="good")).better == "good"
+
+
+def test_of_two_words_somebody_has_to_say_which_is_better():
+    X, data = problem()
+    labeled, y = data["labeled"], data["y"]
+    right = ps.BradleyTerry().fit(X, y, labeled=labeled)
+    words = np.where(y > 0, "high", "low")  # the better one comes first in the alphabet
+    for given in (words, words.astype(object), words.tolist(), pd.Series(words)):
+        for model in (ps.BradleyTerry(), ps.BradleyTerryCV([1.0])):
+            with pytest.raises(ValueError, match=r"'high' and 'low' are words.*better='high'.*-1 and \+1"):
+                model.fit(X, given, labeled=labeled)
+        told = ps.BradleyTerry(better="high").fit(X, given, labeled=labeled)
+        np.testing.assert_array_equal(told.coef_, right.coef_)
+        assert told.classes_.tolist() == ["low", "high"]
+        assert set(told.predict(X)) == {"low", "high"}
+        assert told.score(X, told.predict(X)) == 1
+    turned = ps.BradleyTerry(better="low").fit(X, words, labeled=labeled)
+    np.testing.assert_allclose(turned.coef_, -right.coef_)
+    chosen = ps.BradleyTerryCV([1.0], better="high").fit(X, words, labeled=labeled)
+    np.testing.assert_allclose(chosen.coef_, right.coef_, rtol=1e-6)
+    with pytest.raises(ValueError, match="better='best' is none of the labels, which are 'high' and 'low'"):
+        ps.BradleyTerry(better="best").fit(X, words, labeled=labeled)
+
+
+def test_of_two_numbers_the_greater_is_better_unless_said_otherwise():
+    X, data = problem()
+    labeled, y = data["labeled"], data["y"]
+    right = ps.BradleyTerry().fit(X, y, labeled=labeled)
+    for given in (y > 0, y + 3, np.where(y > 0, 2.0, -7.0)):
+        np.testing.assert_array_equal(ps.BradleyTerry().fit(X, given, labeled=labeled).coef_, right.coef_)
+        greater = ps.BradleyTerry(better=given.max()).fit(X, given, labeled=labeled)
+        np.testing.assert_array_equal(greater.coef_, right.coef_)
+        smaller = ps.BradleyTerry(better=given.min()).fit(X, given, labeled=labeled)
+        np.testing.assert_allclose(smaller.coef_, -right.coef_)
+        assert smaller.classes_.tolist() == [given.max(), given.min()]
+    with pytest.raises(ValueError, match="better=5 is none of the labels, which are -1 and 1"):
+        ps.BradleyTerry(better=5).fit(X, y, labeled=labeled)
+
+
+@pytest.mark.parametrize(
+    ("label", "better", "classes"),
+    [
+        ("good", "good", ["not good", "good"]),
+        ("bad", "good", ["bad", "good"]),
+        (1, None, [-1, 1]),
+        (np.uint8(1), None, [0, 1]),
+        (1, -1, [1, -1]),
+        (True, False, [True, False]),
+        (0, 0, [1, 0]),
+        (3, 5, [3, 5]),
+        (5, 5, [0, 5]),
+    ],
+)
+def test_a_single_class_is_the_better_or_not(label, better, classes):
+    model = ps.BradleyTerry(better=better).fit(np.eye(3) + 1, [label] * 3, labeled=[0, 1, 2])
+    assert model.classes_.tolist() == classes
+    assert set(model.predict(np.eye(3) + 1)) == {label}
+    for single, wrong in ((3, None), ("good", None), ("good", 1), (3, "good")):
+        with pytest.raises(ValueError, match=r"single class|none of the labels"):
+            ps.BradleyTerry(better=wrong).fit(np.eye(3), [single], labeled=[0])
+
+
+def test_an_id_names_an_item_and_is_no_feature():
+    X, data = problem()
+    ids = np.random.default_rng(0).permutation(np.arange(100_000, 100_040))
+    plain = pd.DataFrame(X, columns=list("abcd"))
+    right = ps.BradleyTerry().fit(plain, **data)
+    ranking = right.rank(plain)
+    pairs = data["comparisons"]
+    frame = plain.assign(id=ids)
+    for given in (frame, frame[["id", *"abcd"]], pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        for model in (ps.BradleyTerry(), ps.BradleyTerryCV([1.0])):
+            model.fit(given, **data)
+            assert model.feature_names_in_.tolist() == list("abcd")
+            assert model.n_features_in_ == 4
+            np.testing.assert_allclose(model.coef_, right.coef_, rtol=1e-6)
+            np.testing.assert_array_equal(model.predict(given), right.predict(plain))
+            np.testing.assert_allclose(model.decision_function(given), right.decision_function(plain), rtol=1e-6)
+            np.testing.assert_allclose(model.compare(given, pairs), right.compare(plain, pairs), rtol=1e-6)
+            assert model.rank(given).index.tolist() == ids[ranking.index].tolist()
+            np.testing.assert_allclose(model.predict_proba(plain), right.predict_proba(plain), rtol=1e-6)
+        labels = np.where(right.decision_function(plain) > 0, 1, -1)
+        assert ps.BradleyTerry().fit(given, labels).n_features_in_ == 4
+    with pytest.raises(ValueError, match="feature names"):
+        right.predict(pl.from_pandas(plain.rename(columns={"a": "e"}).assign(id=ids)))
 
 
 @pytest.mark.parametrize(("n", "d", "answers", "scale"), [(100, 10, 300, 1.0), (60, 6, 300, 0.5)])
@@ -335,6 +428,17 @@ def test_models_are_saved_as_plain_json(tmp_path):
         ({"labeled": [0, 9], "y": [1, -1]}, "labeled holds 9"),
         ({"labeled": [0, 1, 2], "y": [0, 1, 2]}, "Only binary"),
         ({"labeled": [0], "y": ["good"]}, "single class"),
+        ({"labeled": [0, 1], "y": MASKED}, "y is a masked array"),
+        ({"y": np.ma.array([1, -1, 1], mask=[0, 0, 1])}, "y is a masked array"),
+        ({"labeled": MASKED, "y": [1, -1]}, "labeled is a masked array"),
+        ({"labeled": [0, 1], "y": [1, -1], "sample_weight": MASKED}, "sample_weight is a masked array"),
+        ({"comparisons": [(0, 1), (1, 2)], "outcomes": MASKED}, "outcomes is a masked array"),
+        ({"comparisons": [(0, 1), (1, 2)], "outcomes": [1, np.ma.masked]}, "outcomes is a masked array"),
+        ({"comparisons": np.ma.array([(0, 1)], mask=[(0, 1)]), "outcomes": [1]}, "comparisons is a masked array"),
+        ({"comparisons": [np.ma.array([0, 1], mask=[0, 1])], "outcomes": [1]}, "comparisons is a masked array"),
+        ({"X": np.ma.array(np.eye(2), mask=np.eye(2)), "y": [0, 1]}, "X is a masked array"),
+        ({"X": [[2**60], [2**60 + 1]], "y": [0, 1]}, "X holds a whole number beyond 2\\^53 at row 0, column 0"),
+        ({"X": pd.DataFrame({"id": ["u", "v"], "x": [1, 2**60]}), "y": [0, 1]}, "row 1 \\(item 'v'\\), column 'x'"),
         ({"comparisons": [(0, 0)], "outcomes": [1]}, "pairs item 0 with itself"),
         ({"comparisons": [(0, 7)], "outcomes": [1]}, "comparisons holds 7"),
         ({"comparisons": [(0, 1)], "outcomes": [2]}, "number 0 is 2"),
@@ -349,7 +453,7 @@ def test_models_are_saved_as_plain_json(tmp_path):
 )
 def test_what_is_refused(given, told):
     with pytest.raises(ValueError, match=told):
-        ps.BradleyTerry().fit(np.eye(3), **given)
+        ps.BradleyTerry().fit(**{"X": np.eye(3), **given})
 
 
 def test_ridges_are_positive():

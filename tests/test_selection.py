@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 
@@ -72,7 +73,8 @@ def test_ids_come_from_the_index_or_the_id_column():
     names = [f"item {row}" for row in range(10)]
     indexed = pd.DataFrame(X, index=names)
     column = pd.DataFrame(X, columns=list("abc")).assign(id=names)
-    for frame in (indexed, column, pl.from_pandas(column)):
+    arrow = pa.Table.from_pandas(column)
+    for frame in (indexed, column, pl.from_pandas(column), arrow, arrow.to_batches()[0], pa.Table.from_pandas(indexed)):
         table = ps.select(frame, 5, ridge=0.1).to_frame()
         assert table["first"].tolist() == [names[i] for i, _ in FINE.pairs]
         assert table["second"].tolist() == [names[j] for _, j in FINE.pairs]
@@ -83,6 +85,19 @@ def test_ids_come_from_the_index_or_the_id_column():
     assert FINE.to_frame()["first"].tolist() == FINE.pairs[:, 0].tolist()
     assert list(table.columns) == ["rank", "first", "second", "gain", "logdet"]
     assert table["rank"].tolist() == [1, 2, 3, 4, 5]
+
+
+def test_of_two_words_somebody_has_to_say_which_is_better():
+    labeled, y = np.arange(10), np.where(X[:, 0] > 0, 1, -1)
+    words = np.where(y > 0, "high", "low")
+    for objective in ("entropy", "local-d-optimal", "averaged-d-optimal", "fisher"):
+        how = {"k": 4, "labeled": labeled, "objective": objective, "ridge": 0.1}
+        right = ps.select(X, labels=y, **how)
+        np.testing.assert_array_equal(ps.select(X, labels=words, better="high", **how).gains, right.gains)
+        with pytest.raises(ValueError, match=r"'high' and 'low' are words.*better='high'"):
+            ps.select(X, labels=words, **how)
+    with pytest.raises(ValueError, match="better='hi' is none of the labels"):
+        ps.select(X, labels=words, better="hi", **how)
 
 
 def test_csv_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -137,6 +152,8 @@ infinite.iloc[2, 2] = np.inf
         ({"X": X[None]}, "two dimensions"),
         ({"X": sparse.csr_matrix(X)}, "toarray"),
         ({"X": frame.set_index(pd.Index(["a"] * 10))}, "more than one item with the id 'a'"),
+        ({"X": frame.assign(id=["x", "x ", *range(8)])}, "the ids 'x' and 'x ', which differ only by spaces"),
+        ({"X": frame.set_index(pd.Index([*range(8), "\ty", "y"]))}, r"the ids '\\ty' and 'y', which differ only by sp"),
         ({"X": X * 1e160}, "largest entry.*rescale X"),
         ({"X": X * 1e-160}, "largest entry.*rescale X"),
         ({"X": X * 1e150, "ridge": 1e-12}, "out of proportion.*rescale X"),
@@ -176,8 +193,12 @@ infinite.iloc[2, 2] = np.inf
         ({"objective": "random", "algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
         ({"X": np.ma.array(X, mask=X > 1)}, "masked array"),
         ({"X": pl.DataFrame(X).lazy()}, "lazy frame"),
-        ({"X": [[2**60], [2**60 + 1]]}, "beyond 2\\^53"),
-        ({"X": [[10**400, 1], [2, 3]]}, "X must be numeric"),
+        ({"labels": np.ma.array([1, -1], mask=[0, 1]), "labeled": [0, 1]}, "labels is a masked array"),
+        ({"outcomes": np.ma.array([1], mask=[1]), "comparisons": [[0, 1]]}, "outcomes is a masked array"),
+        ({"labeled": np.ma.array([1, 2], mask=[0, 1])}, "labeled is a masked array"),
+        ({"comparisons": [np.ma.array([1, 2], mask=[0, 1])]}, "comparisons is a masked array"),
+        ({"candidates": np.ma.array([[1, 2]], mask=[[0, 1]])}, "candidates is a masked array"),
+        ({"X": [np.ma.array([1.0, 2.0], mask=[0, 1]), [3.0, 4.0]]}, "X is a masked array"),
         ({"X": frame.assign(id=[None, *range(9)])}, "no id at row 0"),
         ({"X": frame.assign(id=[[1]] * 10)}, "id"),
         (

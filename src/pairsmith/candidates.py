@@ -156,14 +156,20 @@ class PairList:
 Candidates = AllPairs | WithinGroups | PairList
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array, or a list of them: numpy would go on with what the mask hides."""
+    parts = values if isinstance(values, list | tuple) else ()
+    if np.ma.isMaskedArray(values) or any(np.ma.isMaskedArray(part) for part in parts):
+        raise ValueError(f"{name} is a masked array; fill in or leave out what is masked and pass a plain array")
+
+
 def as_items(values: npt.ArrayLike, name: str) -> Ints:
     """Whole row numbers, whatever holds them; `name` is the argument that the error speaks of."""
+    refuse_masked(values, name)
     try:
         array: npt.NDArray[Any] = np.asarray(values)
     except ValueError:
         raise ValueError(f"{name} must be a plain array of row numbers; its parts differ in length") from None
-    if np.ma.isMaskedArray(values):
-        raise ValueError(f"{name} is a masked array; pass the row numbers without the mask")
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype.kind == "b":

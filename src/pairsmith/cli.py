@@ -45,6 +45,7 @@ _terminated = False  # by SIGTERM rather than Ctrl-C
 
 def main() -> None:
     """Run the command line: whatever the user got wrong is one line on standard error and exit code 2."""
+    _take_closed_streams()
     try:
         with _until_terminated(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -92,6 +93,22 @@ def _until_terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
+def _take_closed_streams() -> None:
+    """Put the null device where standard streams are closed: a file that we open must not get their numbers.
+
+    sys.stdout stays None, which says that nobody reads what would be written there.
+    """
+    for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+        if stream is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened == number:
+                os.set_inheritable(opened, True)
+            else:
+                os.close(opened)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  to the end
+
+
 def _complain(message: str) -> int:
     if message:  # none where help was printed instead
         print(printable(f"Error: {' '.join(message.split())}"), file=sys.stderr)
@@ -100,7 +117,8 @@ def _complain(message: str) -> int:
 
 def _in_options(message: str) -> str:
     """The library's argument names, as the command line spells them."""
-    for name, option in (("n_jobs", "--jobs"), ("random_state", "--seed"), ("max_per_item", "--max-per-item")):
+    for name, option in (("n_jobs", "--jobs"), ("random_state", "--seed"), ("max_per_item", "--max-per-item"),
+                         ("better=", "--better ")):  # fmt: skip
         message = message.replace(name, option)
     return message
 
@@ -144,19 +162,25 @@ def select(
     labeled: Annotated[
         Path | None,
         typer.Option(
-            help="Items that have an absolute label already: ids and, optionally, labels; no label, not counted."
+            help="Items that have an absolute label already: columns id and, optionally, label; no label, not counted."
         ),
+    ] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(help="The better one of the two labels of --labeled, where they are words.", metavar="LABEL"),
     ] = None,
     compared: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Pairs compared already: columns first and second. They are built on, not asked again. Repeat it to"
-            " give the files of several rounds."
+            help="Pairs compared already: columns first and second, or winner and loser. They are built on, not asked"
+            " again. Repeat it to give the files of several rounds."
         ),
     ] = None,
     candidates: Annotated[
         Path | None,
-        typer.Option(help="The only pairs that may be asked: columns first and second. Default: all pairs."),
+        typer.Option(
+            help="The only pairs that may be asked: columns first and second, or winner and loser. Default: all pairs."
+        ),
     ] = None,
     group_by: Annotated[
         str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
@@ -226,8 +250,8 @@ def select(
     """
     if output is not None:
         _check_writable(output, [Path(items), labeled, candidates, *(compared or [])])
-    elif sys.stdout is None:
-        raise ValueError("standard output is closed; say where to write with -o")
+    else:
+        _check_stdout()
     import numpy as np
 
     import pairsmith
@@ -238,6 +262,8 @@ def select(
         raise ValueError("--refinements tighten the proof of --certify; give that too")
     if checkpoint is not None and any(given and _same(checkpoint, Path(given)) for given in (items, output)):
         raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
+    if better is not None and labeled is None:
+        raise ValueError("--better names one of the labels of --labeled; give that too")
     if candidates and group_by:
         raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
     options: dict[str, Any] = {
@@ -273,6 +299,7 @@ def select(
         learns = model is None and objective in WITH_MODEL
         if labeled and learns:
             known["labeled"], known["labels"] = tables.read_labels(labeled, table)
+            known["better"] = None if better is None else tables.as_label(better, known["labels"])
         elif labeled:
             known["labeled"] = tables.read_labeled(labeled, table)
         if compared and learns:
@@ -315,8 +342,10 @@ def fit(
             metavar="[ANSWERS...]",
         ),
     ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="Absolute labels: a column of ids and one of labels, of two values.")
+    labels: Annotated[Path | None, typer.Option(help="Absolute labels of two values: columns id and label.")] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(help="The better one of the two labels of --labels, where they are words.", metavar="LABEL"),
     ] = None,
     ridge: Annotated[
         str, typer.Option(help="Penalty on the coefficients. auto: the one under which held-out answers are likeliest.")
@@ -342,15 +371,18 @@ def fit(
     from pairsmith import tables
 
     known: dict[str, Any]
+    best: Any = None
     if is_campaign(items):
         from pairsmith.campaign.rounds import evidence
 
-        asked = campaigns.known(items, answers, labels, id_column, features)
+        asked = campaigns.known(items, answers, labels, better, id_column, features)
         X, known = asked.features, evidence(asked)
         if "comparisons" not in known:
             raise ValueError(f"{campaigns.shown(items)} has no answers yet; label some pairs first")
         weights = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
     else:
+        if better is not None and labels is None:
+            raise ValueError("--better names one of the labels of --labels; give that too")
         if not answers:
             raise ValueError("ANSWERS is missing: name at least one file of answers, or a campaign instead of items")
         table = tables.read_items(Path(items), id_column, features or ())
@@ -362,11 +394,12 @@ def fit(
         weights = np.concatenate([counts for _, _, counts in parts])
         if labels:
             known["labeled"], known["y"] = tables.read_labels(labels, table)
+            best = None if better is None else tables.as_label(better, known["y"])
             weights = np.concatenate([np.ones(len(known["y"])), weights])
-        X = table.features.astype(float)
+        X = table.features
     model: pairsmith.BradleyTerry
     if ridge == "auto":
-        model = pairsmith.BradleyTerryCV().fit(X, **known, sample_weight=weights)
+        model = pairsmith.BradleyTerryCV(better=best).fit(X, **known, sample_weight=weights)
         told = f"ridge {model.ridge_:.3g}"
         chosen = (
             f"The ridge was chosen by {model.n_validated_} held out: log likelihood {model.scores_.max():.3f} each"
@@ -379,7 +412,7 @@ def fit(
                 stacklevel=1,
             )
     else:
-        model = pairsmith.BradleyTerry(_number(ridge, "--ridge")).fit(X, **known, sample_weight=weights)
+        model = pairsmith.BradleyTerry(_number(ridge, "--ridge"), best).fit(X, **known, sample_weight=weights)
         told, chosen = f"ridge {model.ridge:.3g}", ""
     model.save(output)
     right = model.compare(X, known["comparisons"])
@@ -424,6 +457,8 @@ def rank(
     """
     if output is not None:
         _check_writable(output, [Path(items), model])
+    else:
+        _check_stdout()
     if plot is not None:
         _check_place(plot, [Path(items), model, output], (".png", ".svg", ".pdf"))
         if find_spec("matplotlib") is None:
@@ -489,6 +524,10 @@ def list_data() -> None:
 def info(
     name: Annotated[str, typer.Argument(help="A name that `pairsmith data list` shows.", metavar="NAME")],
     path: Annotated[Path | None, typer.Option(help="The folder with its files.")] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(help="Of rop: the better one of the two labels, where they are words.", metavar="LABEL"),
+    ] = None,
 ) -> None:
     """Load a data set and say what is in it.
 
@@ -503,6 +542,8 @@ def info(
     if name not in datasets.LOADERS:
         raise ValueError(f"there is no data set {name!r}; choose one of {', '.join(datasets.LOADERS)}")
     loader = datasets.LOADERS[name]
+    if better is not None and name != "rop":
+        raise ValueError(f"--better is for rop, whose labels may be words; leave it out for {name}")
     if name in datasets.EMBEDDED:
         if path is not None:
             raise ValueError(f"{name} needs no files; leave out --path")
@@ -510,7 +551,7 @@ def info(
     elif path is None:
         raise ValueError(f"{name} is read from its files; say where they are with --path")
     else:
-        found = loader(path)
+        found = loader(path) if better is None else loader(path, better=better)
     print(inspect.getdoc(loader))
     print()
     (n, d), rank = found.X.shape, np.linalg.matrix_rank(found.X - found.X.mean(axis=0))
@@ -546,7 +587,7 @@ def _matching(model: BradleyTerry, features: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(
             f"the items have {features.shape[1]} features, but the model was fitted to {model.n_features_in_}"
         )
-    return features.astype(float)
+    return features
 
 
 def _literal(name: str) -> str:
@@ -567,7 +608,7 @@ def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
     places = list(range(len(shown), 0, -1))
     axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
     axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
-    axis.set_yticks(places, [str(name) for name in shown["id"]], fontsize=8)
+    axis.set_yticks(places, [str(name) for name in shown["id"]], fontsize=8, parse_math=False)  # "$" is a letter
     if len(shown) < len(frame):
         axis.axhline(30.5, color="0.6", ls=":", lw=1)
         axis.annotate(
@@ -621,6 +662,11 @@ def _number(text: str, option: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"{option} must be a positive number or auto, got {text!r}") from None
+
+
+def _check_stdout() -> None:
+    if sys.stdout is None:
+        raise ValueError("standard output is closed; say where to write with -o")
 
 
 def _check_writable(path: Path, inputs: list[Path | None]) -> None:

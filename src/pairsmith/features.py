@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pairsmith.candidates import refuse_masked
 from pairsmith.design import COMFORTABLE
 
 _BLOCK = 1 << 22  # numbers looked at at a time
+_EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
 
 
 def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
@@ -22,17 +24,21 @@ def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
     In float64, unless that would be a copy of more than COMFORTABLE bytes: then it stays as it is, of whatever
     numeric type, in memory or mapped from a file. So do features that are elsewhere, and have `over_blocks`.
     """
-    ids, columns = None, None
+    columns = None
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is a path, {X}; read it first, or give a client whose workers can")
     if hasattr(X, "collect"):
         raise ValueError("X is a lazy frame; pass X.collect()")
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        X, ids, columns = _from_frame(X)
-    elif hasattr(X, "tocsr"):
+    if hasattr(X, "tocsr"):
         raise ValueError("X is a sparse matrix; pass X.toarray()")
-    elif np.ma.isMaskedArray(X):
-        raise ValueError("X is a masked array; fill in what is masked and pass a plain array")
+    X, names = without_ids(X)
+    check_exact(X, names)
+    ids = None
+    if names is not None:
+        ids = np.empty(len(names), dtype=object)
+        ids[:] = names.to_list()
+    if _is_frame(X):
+        X, columns = _from_frame(X)
     try:
         array: Any = X if hasattr(X, "over_blocks") else np.asarray(X)
     except ValueError as error:
@@ -58,18 +64,15 @@ def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
             raise ValueError(
                 f"X must be numeric, got {array.dtype} values; drop or encode what is not a number"
             ) from None
-    if array.dtype.kind in "iu" and any(over_blocks(array, _too_large)):
-        raise ValueError("X holds whole numbers beyond 2^53, which float64 cannot tell apart; subtract an offset first")
     local = isinstance(array, np.ndarray)
     features = np.ascontiguousarray(array, dtype=np.float64) if local and array.size * 8 <= COMFORTABLE else array
     for found in over_blocks(features, _not_finite):
         if found:
             row, column, value = found
-            item = "" if ids is None else f" (item {ids[row]!r})"
-            name = column if columns is None else repr(columns[column])
-            raise ValueError(f"X holds {value} at row {row}{item}, column {name}; remove or fill it in")
+            name = column if columns is None else columns[column]
+            raise ValueError(f"X holds {value} at {_place(row, name, names)}; remove or fill it in")
     if ids is not None:
-        _check_ids(ids)
+        check_ids(ids)
     return features, ids
 
 
@@ -99,8 +102,80 @@ def _digest(_low: int, block: npt.NDArray[Any]) -> bytes:
     return hashed.digest()
 
 
-def _too_large(_low: int, block: npt.NDArray[Any]) -> bool:
-    return max(int(block.max()), -int(block.min())) > 2**53
+def without_ids(X: Any) -> tuple[Any, Any]:
+    """X without the ids of its items, and these as a pandas index, None where there are none.
+
+    They are the column `id` of a pandas or polars frame or an Arrow table, or else an index that does more than count
+    the rows. What is no frame comes back as it is; an Arrow table comes back as a frame.
+    """
+    if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
+        import pandas as pd
+
+        X = X.to_pandas(types_mapper=pd.ArrowDtype)  # which keeps whole numbers whole where some are missing
+    if not _is_frame(X):
+        return X, None
+    columns = list(X.columns)
+    if columns.count("id") > 1:
+        raise ValueError("X has more than one column called 'id'; keep one")
+    if "id" in columns:
+        import pandas as pd
+
+        if _is_polars(X):
+            return X.drop("id"), pd.Index(X["id"].to_list())
+        return X.drop(columns="id"), pd.Index(X["id"], name=None)
+    return X, None if _is_polars(X) or _plain(X.index) else X.index
+
+
+def check_exact(X: Any, names: Any = None) -> None:
+    """Refuse masks, and whole numbers that float64 cannot hold; `names` are the items' ids, for the error to speak of.
+
+    What is wrong with X otherwise is for others to say.
+    """
+    refuse_masked(X, "X")
+    found: list[Any] = []
+    if _is_frame(X):
+        found = [(_inexact_row(column), name) for name, column in _columns(X)]
+        found = [place for place in found if place[0] is not None]
+    else:
+        try:
+            array: Any = X if hasattr(X, "over_blocks") else np.asarray(X)
+            if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= _EXACT):
+                array = np.array(X, dtype=object)  # whole numbers that became fractions, being beside some
+        except (TypeError, ValueError, OverflowError):
+            return
+        if array.ndim == 2 and array.size and array.dtype.kind in "iuO":
+            found = [place for place in over_blocks(array, _inexact) if place]
+    if found:
+        row, at = found[0]
+        raise ValueError(
+            f"X holds a whole number beyond 2^53 at {_place(row, at, names)}, which float64 cannot tell from its"
+            " neighbours; subtract an offset first"
+        )
+
+
+def _size(value: Any) -> int:
+    """The absolute value of a whole number; 0 for anything else."""
+    return abs(int(value)) if isinstance(value, int | np.integer) else 0
+
+
+def _inexact_row(column: Any) -> int | None:
+    """The row of the first whole number beyond 2^53 in a column of a frame."""
+    kind = column.dtype.kind if hasattr(column.dtype, "kind") else "i" if column.dtype.is_integer() else "f"
+    if kind != "O" and (kind not in "iu" or max(_size(column.max()), _size(column.min())) <= _EXACT):
+        return None
+    return next((row for row, value in enumerate(column.to_list()) if _size(value) > _EXACT), None)
+
+
+def _inexact(low: int, block: npt.NDArray[Any]) -> tuple[int, int] | None:
+    """The first whole number beyond 2^53 in a block of rows, by row and column."""
+    if block.dtype.kind != "O" and max(int(block.max()), -int(block.min())) <= _EXACT:
+        return None
+    return next(((low + row, at) for (row, at), value in np.ndenumerate(block) if _size(value) > _EXACT), None)
+
+
+def _place(row: int, column: Any, names: Any) -> str:
+    item = "" if names is None else f" (item {names[row : row + 1].to_list()[0]!r})"
+    return f"row {row}{item}, column {column!r}"
 
 
 def _not_finite(low: int, block: npt.NDArray[Any]) -> tuple[int, int, float] | None:
@@ -119,7 +194,8 @@ def _norms(unit: float, _low: int, block: npt.NDArray[Any]) -> float:
     return float(np.linalg.norm(block / np.float64(unit), axis=1).sum())
 
 
-def _check_ids(ids: npt.NDArray[Any]) -> None:
+def check_ids(ids: npt.NDArray[Any]) -> None:
+    """Refuse ids that are missing, or that do not tell items apart."""
     import pandas as pd
 
     try:
@@ -130,23 +206,32 @@ def _check_ids(ids: npt.NDArray[Any]) -> None:
         raise ValueError(f"X has no id at row {int(np.argmax(missing))}; give every item one")
     if again.any():
         raise ValueError(f"X has more than one item with the id {ids[int(np.argmax(again))]!r}; ids must be unique")
+    bare = pd.Series([name.strip() if isinstance(name, str) else name for name in ids], dtype=object)
+    if (again := bare.duplicated()).any():
+        one, other = ids[bare == bare[int(np.argmax(again))]][:2]
+        raise ValueError(f"X has the ids {one!r} and {other!r}, which differ only by spaces; rename one")
 
 
-def _from_frame(frame: Any) -> tuple[Any, npt.NDArray[Any] | None, list[Any]]:
-    """A pandas or polars frame's features, ids and column names."""
-    polars = type(frame).__module__.startswith("polars")
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _is_polars(frame: Any) -> bool:
+    return type(frame).__module__.startswith("polars")
+
+
+def _columns(frame: Any) -> list[tuple[Any, Any]]:
+    """The columns of a frame with their names, which need not be unique."""
     names = list(frame.columns)
-    series = frame.get_columns() if polars else [frame.iloc[:, at] for at in range(len(names))]
-    ids = None
-    if names.count("id") > 1:
-        raise ValueError("X has more than one column called 'id'; keep one")
-    if "id" in names or not (polars or _plain(frame.index)):
-        source = series[names.index("id")] if "id" in names else frame.index
-        ids = np.empty(len(frame), dtype=object)
-        ids[:] = source.to_list()
-    kept = [(name, column) for name, column in zip(names, series, strict=True) if name != "id"]
-    numbers = np.empty((len(frame), len(kept)))
-    for at, (name, column) in enumerate(kept):
+    series = frame.get_columns() if _is_polars(frame) else [frame.iloc[:, at] for at in range(len(names))]
+    return list(zip(names, series, strict=True))
+
+
+def _from_frame(frame: Any) -> tuple[Any, list[Any]]:
+    """A pandas or polars frame's features and column names."""
+    polars, columns = _is_polars(frame), _columns(frame)
+    numbers = np.empty((len(frame), len(columns)))
+    for at, (name, column) in enumerate(columns):
         if polars:
             numeric = column.dtype.is_numeric() or str(column.dtype) == "Boolean"
         else:
@@ -157,7 +242,7 @@ def _from_frame(frame: Any) -> tuple[Any, npt.NDArray[Any] | None, list[Any]]:
             numbers[:, at] = [np.nan if value is None else float(value) for value in column.to_list()]
         else:
             numbers[:, at] = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    return numbers, ids, [name for name, _ in kept]
+    return numbers, [name for name, _ in columns]
 
 
 def _plain(index: Any) -> bool:

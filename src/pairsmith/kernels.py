@@ -4,12 +4,32 @@ Candidate pairs come as the arrays of `candidates.Rows`: row i holds the pairs o
 partner[first[i] : first[i] + count[i]], numbered from start[i].
 """
 
+import warnings
+
 import numpy as np
 from numba import njit, types
 
 # Sums may be reassociated and fused, which is what lets them vectorise. fastmath=True would also let the
 # compiler assume that there is no inf or nan, which breaks every test for them.
-_compiled = njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+_HOW = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_cached = True
+
+
+def _compiled(function):
+    """Compiled when it is first called, and kept on disk for the next process if numba finds a place there."""
+    global _cached
+    if _cached:
+        try:
+            return njit(function, cache=True, **_HOW)
+        except RuntimeError:  # neither NUMBA_CACHE_DIR, nor beside this file, nor in the home folder
+            _cached = False
+            warnings.warn(
+                "there is no place that can be written to for what numba compiles, so every process compiles it again,"
+                " which takes some seconds; name a folder in the environment variable NUMBA_CACHE_DIR",
+                stacklevel=2,
+            )
+    return njit(function, **_HOW)
+
 
 NAIVE, FACTORIZATION, SCALAR = 0, 1, 2
 

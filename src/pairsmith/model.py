@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from pairsmith.candidates import Bools, Ints, as_items, check_items
+from pairsmith.candidates import Bools, Ints, as_items, check_items, refuse_masked
+from pairsmith.features import check_exact, without_ids
 from pairsmith.logistic import auc, average, blocks, minimise
 from pairsmith.storage import write_whole
 
@@ -44,6 +45,9 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     ----------
     ridge : float
         The penalty ridge |beta|^2: a normal prior of variance 1 / (2 ridge) on each coefficient.
+    better : the better one of the two labels in y. Words need it; of numbers the greater one is, unless this says
+        otherwise. Scorers of scikit-learn such as "roc_auc" take the alphabetically last word for it whatever is said
+        here: for them, give y == "high" instead of words.
 
     Attributes
     ----------
@@ -52,8 +56,11 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     classes_ : the two labels, the better one last.
     """
 
-    def __init__(self, ridge: float = 1.0) -> None:
+    better: Any
+
+    def __init__(self, ridge: float = 1.0, better: Any = None) -> None:
         self.ridge = ridge
+        self.better = better
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -74,8 +81,9 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (N, d) features of the items.
-        y : absolute labels, of the rows `labeled`, or of all rows. Two values, the greater one is the better.
+        X : (N, d) features of the items. The column `id` of a frame or an Arrow table is no feature, but their names.
+        y : absolute labels, of the rows `labeled`, or of all rows. Of two numbers the greater one is the better; words
+            need `better`.
         labeled : row numbers that y belongs to.
         comparisons : (m, 2) pairs of row numbers.
         outcomes : +1 where the first was preferred, -1 where the second, 0 for a tie (half a win each way).
@@ -95,8 +103,14 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> Floats:
         """The scores beta'x."""
         check_is_fitted(self)
-        scores: Floats = validate_data(self, X, reset=False, dtype=np.float64) @ self.coef_
+        scores: Floats = self._features(X)[0] @ self.coef_
         return scores
+
+    def _features(self, X: Any) -> tuple[Floats, Any]:
+        """X as the model knows it, and the items' ids where X has any."""
+        X, names = without_ids(X)
+        check_exact(X, names)
+        return validate_data(self, X, reset=False, dtype=np.float64), names
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         better = self.decision_function(X) > 0
@@ -110,7 +124,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     def compare(self, X: Any, pairs: npt.ArrayLike, integrate: bool = False) -> Floats:
         """P(first beats second) for pairs of rows of X: at beta, or averaged over the posterior."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X, _ = self._features(X)
         i, j = _as_comparisons(pairs, len(X), "pairs").T
         difference = X[i] - X[j]
         mean: Floats = difference @ self.coef_
@@ -121,18 +135,17 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     def rank(self, X: Any, level: float = 0.9) -> pd.DataFrame:
         """Items, best first: score, standard error, interval at this level, and P(above the next item).
 
-        The index names the items: the index of a frame, or row numbers. Errors, intervals and P(above the next) count
-        what the answers leave open about beta. They take for granted that scores are linear in the features: what
-        features do not explain of an item is not in them. With item effects of standard deviation 1 beside linear
-        scores, 90% intervals cover 40, 25 and 12% of the true scores after 300, 1,000 and 5,000 answers.
+        The index names the items: the column `id` or the index of a frame, or row numbers. Errors, intervals and
+        P(above the next) count what the answers leave open about beta. They take for granted that scores are linear in
+        the features: what features do not explain of an item is not in them. With item effects of standard deviation 1
+        beside linear scores, 90% intervals cover 40, 25 and 12% of the true scores after 300, 1,000 and 5,000 answers.
         """
         import pandas as pd
 
         check_is_fitted(self)
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
-        names = X.index if hasattr(X, "index") and hasattr(X, "columns") else None
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X, names = self._features(X)
         scores = X @ self.coef_
         order = np.argsort(-scores, kind="stable")
         error = np.linalg.norm(X @ self.covariance_root_, axis=1)[order]
@@ -222,6 +235,7 @@ class BradleyTerryCV(BradleyTerry):
         out at a time, in folds, until each was held out once; for an AUC the share of items, held out once.
     refit : whether the final fit is to everything, the validation items included.
     random_state : seeds what is held out.
+    better : as of BradleyTerry.
 
     Attributes
     ----------
@@ -236,12 +250,14 @@ class BradleyTerryCV(BradleyTerry):
         held_out: float = 0.25,
         refit: bool = True,
         random_state: int | None = 0,
+        better: Any = None,
     ) -> None:
         self.ridges = ridges
         self.metric = metric
         self.held_out = held_out
         self.refit = refit
         self.random_state = random_state
+        self.better = better
 
     def fit(
         self,
@@ -276,7 +292,7 @@ class BradleyTerryCV(BradleyTerry):
         likelihood = np.array([data.weights[seen] @ log_expit(data.y[seen] * margin[seen]) for margin in margins])
         if self.metric == "log-likelihood":
             self.scores_ = likelihood / data.weights[seen].sum()
-            self.n_validated_ = int(np.sum(seen[: data.given]))
+            self.n_validated_ = int(np.sum(seen[: data.total]))
         else:
             self.scores_ = np.array([_auc(data, margin, seen, self.metric) for margin in margins])
             self.n_validated_ = int(np.sum(seen & ~data.tie))
@@ -364,7 +380,7 @@ class _Data:
 
     def __init__(
         self,
-        estimator: BaseEstimator,
+        estimator: BradleyTerry,
         X: Any,
         y: Any,
         labeled: npt.ArrayLike | None,
@@ -375,6 +391,10 @@ class _Data:
         plain = labeled is None and comparisons is None
         if (comparisons is None) != (outcomes is None):
             raise ValueError("comparisons and outcomes belong together; give both or neither")
+        for name, given in (("y", y), ("sample_weight", sample_weight)):
+            refuse_masked(given, name)
+        X, names = without_ids(X)
+        check_exact(X, names)
         if plain:
             X, y = validate_data(estimator, X, y, dtype=np.float64)
         else:
@@ -390,15 +410,15 @@ class _Data:
         if len(labels) != len(items):
             which = "rows of X; say with labeled= which they are of" if labeled is None else "items in labeled"
             raise ValueError(f"y has {len(labels)} labels for {len(items)} {which}")
-        self.classes = _classes(labels)
+        self.classes = classes_of(labels, estimator.better)
         pairs = _as_comparisons([] if comparisons is None else comparisons, self.n_items, "comparisons")
         wins = _as_outcomes([] if outcomes is None else outcomes, len(pairs))
-        self.given = given = len(items) + len(pairs)  # rows; those after are the second halves of ties
-        if given == 0:
+        self.total = total = len(items) + len(pairs)  # rows; those after are the second halves of ties
+        if total == 0:
             raise ValueError("y and comparisons are both empty; the model needs one of them to learn from")
         try:
             weights = _check_sample_weight(
-                sample_weight, np.empty((given, 1)), dtype=np.float64, ensure_non_negative=True
+                sample_weight, np.empty((total, 1)), dtype=np.float64, ensure_non_negative=True
             )
         except ValueError as error:
             raise ValueError(
@@ -410,7 +430,7 @@ class _Data:
         self.second = np.concatenate([items, pairs[:, 1], pairs[tied, 1]])
         self.y = np.concatenate([side, np.where(wins == 0, 1.0, wins), np.full(len(tied), -1.0)])
         self.tie = np.concatenate([np.zeros(len(items), dtype=bool), wins == 0, np.ones(len(tied), dtype=bool)])
-        half = np.where(self.tie[:given], 0.5, 1.0)
+        half = np.where(self.tie[:total], 0.5, 1.0)
         self.weights = np.concatenate([weights * half, weights[len(items) + tied] / 2])
         self.rows = np.empty((len(self.first), X.shape[1]))
         for part in blocks(len(self.first)):
@@ -444,7 +464,8 @@ def _check_ridge(ridge: Any, name: str) -> None:
         raise ValueError(f"{name} must be a positive number, from 1e-300 to 1e300, got {ridge!r}")
 
 
-def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]:
+    """The two labels that there are, or could be, the better one last."""
     if len(labels) == 0:
         return np.array([-1, 1])
     check_classification_targets(labels)
@@ -453,14 +474,27 @@ def _classes(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
             f"Only binary classification is supported. The type of the target is {type_of_target(labels)}."
         )
     found = np.unique(labels)
-    if len(found) == 1:
-        for known in ([-1, 1], [0, 1]):
-            if found.dtype.kind in "biuf" and found[0] in known:
-                return np.array(known).astype(found.dtype) if found.dtype.kind != "b" else np.array([False, True])
-        raise ValueError(
-            f"y holds the single class {found[0]!r}, which could be the better or the worse; use the labels -1 and +1"
-        )
-    return found
+    kind, told = found.dtype.kind, " and ".join(map(repr, found.tolist()))
+    words = kind not in "biuf"
+    if len(found) == 1 and not words:  # where the other one goes without saying
+        usual = [[False, True]] if kind == "b" else [[0, 1]] if kind == "u" else [[-1, 1], [0, 1]]
+        pair: Any = next((pair for pair in usual if found[0] in pair and (better is None or better in pair)), found)
+        found = np.array(pair).astype(found.dtype)
+    if better is None:
+        if words or len(found) == 1:
+            what = f"{told} are words" if len(found) == 2 else f"{told} is a single class"
+            raise ValueError(
+                f"labels: {what}, and nothing says which is the better; say it, with better={found.tolist()[0]!r} for"
+                " example, or use the labels -1 and +1"
+            )
+        return found
+    best = [label == better for label in found.tolist()]
+    if len(found) == 2 and any(best):
+        return found if best[1] else found[::-1]
+    if len(found) == 2 or isinstance(better, str) != words:
+        raise ValueError(f"better={better!r} is none of the labels, which are {told}; name one of them")
+    other = found[0] if not best[0] else f"not {better}" if words else 0
+    return np.array([other, better], dtype=None if kind == "U" else found.dtype)
 
 
 def _as_comparisons(pairs: npt.ArrayLike, n: int, name: str) -> Ints:
@@ -480,6 +514,7 @@ def _as_comparisons(pairs: npt.ArrayLike, n: int, name: str) -> Ints:
 
 
 def _as_outcomes(outcomes: npt.ArrayLike, count: int) -> Floats:
+    refuse_masked(outcomes, "outcomes")
     try:
         if np.asarray(outcomes).dtype.kind == "b":
             raise TypeError

@@ -27,11 +27,12 @@ from pairsmith.candidates import (
     as_items,
     as_pairs,
     check_items,
+    refuse_masked,
 )
 from pairsmith.certificate import upper_bound
 from pairsmith.design import COMFORTABLE, Design, Floats
 from pairsmith.engine import engine
-from pairsmith.features import as_features, as_ridge, digest, extremes, over_blocks
+from pairsmith.features import as_features, as_ridge, check_ids, digest, extremes, over_blocks
 from pairsmith.greedy import ALGORITHMS
 from pairsmith.information import mutual_information
 from pairsmith.scan import Scan
@@ -115,6 +116,7 @@ def select(
     *,
     labeled: npt.ArrayLike | None = None,
     labels: npt.ArrayLike | None = None,
+    better: Any = None,
     comparisons: npt.ArrayLike | None = None,
     outcomes: npt.ArrayLike | None = None,
     candidates: Candidates | npt.ArrayLike | None = None,
@@ -140,13 +142,16 @@ def select(
     Parameters
     ----------
     X : array-like or data frame of shape (N, d)
-        One row of numeric features an item. A frame's `id` column, or else its index, names the items.
+        One row of numeric features an item. The column `id` of a frame (pandas, polars) or an Arrow table, or else a
+        frame's index, names the items.
     k : int
         How many pairs.
     labeled : array-like of int
         Rows of X that have an absolute label already (the paper's A).
     labels : array-like
         Those labels, of two values; only criteria that use a model look at them.
+    better : str or number
+        The better one of the two labels. Words need it; of two numbers the greater one is, unless this says otherwise.
     comparisons : array-like of shape (m, 2)
         Pairs of rows already compared: they condition the design and are not picked again.
     outcomes : array-like of shape (m,)
@@ -219,11 +224,15 @@ def select(
         cluster = Cluster(client)
         X, named = cluster.features(X)
     features, ids = as_features(X)
+    if named is not None:
+        check_ids(named)
     ids, n = ids if named is None else named, len(features)
     refinements = _refinements(certify)
     if refinements is not None and objective in GAINS:
         raise ValueError(f"certify bounds log det, which is not what objective={objective!r} maximises; leave it out")
 
+    for name, given in (("labels", labels), ("outcomes", outcomes)):
+        refuse_masked(given, name)
     known = as_items([] if labeled is None else labeled, "labeled")
     if known.ndim != 1:
         raise ValueError(f"labeled must be a list of row numbers, got an array of shape {known.shape}")
@@ -245,7 +254,7 @@ def select(
         raise ValueError(f"checkpoint is for {', '.join(RESUMABLE)}; leave it out for objective={objective!r}")
     scores = None
     if objective in WITH_MODEL:
-        model = _model(features, objective, known, labels, comparisons, outcomes, model)
+        model = _model(features, objective, known, labels, better, comparisons, outcomes, model)
         scores = np.concatenate(over_blocks(features, partial(_scores, model.coef_)))
     if objective == "averaged-d-optimal":
         assert scores is not None
@@ -440,6 +449,7 @@ def _model(
     objective: str,
     known: Ints,
     labels: npt.ArrayLike | None,
+    better: Any,
     comparisons: npt.ArrayLike | None,
     outcomes: npt.ArrayLike | None,
     model: BradleyTerry | None,
@@ -468,7 +478,7 @@ def _model(
             raise ValueError(f"{name} has shape {np.shape(given)}, but {of} has {count} entries; give one for each")
     items = np.unique(np.concatenate([known if labels is not None else known[:0], pairs.ravel()]))
     X = features[items].astype(np.float64)
-    return BradleyTerry(ridge=usual_ridge(features)).fit(
+    return BradleyTerry(ridge=usual_ridge(features), better=better).fit(
         X,
         labels,
         labeled=None if labels is None else np.searchsorted(items, known),

@@ -1,12 +1,14 @@
 """Tables of items, labels and comparisons, read from files.
 
-The files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007. In CSV a text that
-a spreadsheet would take for a formula has an apostrophe in front; reading takes it away.
+The files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007; spaces around
+them do not count. In CSV a text that a spreadsheet would take for a formula has an apostrophe in front; reading takes
+it away.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import lzma
 import os
 import re
@@ -17,7 +19,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ READERS = ".csv, .tsv, .jsonl, .parquet"
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"]
+_EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
 
 
 def write_csv(frame: pd.DataFrame, place: Any, raw: bool = False) -> None:
@@ -75,11 +78,23 @@ class Items:
 
     def rows(self, ids: pd.Series, path: Path) -> npt.NDArray[np.int64]:
         """The row numbers of these ids, which come from the file `path`."""
-        found = self.features.index.get_indexer(pd.Index(ids))
+        found = self.find(ids)
         if np.any(found < 0):
             at = int(np.argmax(found < 0))
             raise ValueError(f"{path}: row {at + 1} names the item {ids.iloc[at]!r}, which is not in {self.path}")
-        return found.astype(np.int64)
+        return found
+
+    def find(self, ids: Sequence[Any] | pd.Series) -> npt.NDArray[np.int64]:
+        """The row numbers of these ids, -1 where there is no such item."""
+        wanted = pd.Index(ids, dtype=object).astype(str)
+        if self._bare.is_unique:
+            return self._bare.get_indexer(wanted.str.strip()).astype(np.int64)
+        # A campaign of old, which may hold "x" and "x ".
+        return self.features.index.astype(str).get_indexer(wanted).astype(np.int64)
+
+    @cached_property
+    def _bare(self) -> pd.Index:
+        return self.features.index.astype(str).str.strip()
 
 
 def read_items(
@@ -112,9 +127,12 @@ def read_items(
             f"{path}: no column is called id, and the first, {key!r}, holds fractions, not ids; name the id column"
             " with --id"
         )
-    if ids.duplicated().any():
-        twice = ids[ids.duplicated()].iloc[0]
-        raise ValueError(f"{path}: the id {twice!r} stands in more than one row; ids (column {key!r}) must be unique")
+    bare = ids.str.strip()
+    if bare.duplicated().any():
+        one, other = ids[bare == bare[bare.duplicated()].iloc[0]].iloc[:2]
+        if one == other:
+            raise ValueError(f"{path}: the id {one!r} stands in more than one row; ids (column {key!r}) must be unique")
+        raise ValueError(f"{path}: the ids {one!r} and {other!r} (column {key!r}) differ only by spaces; rename one")
     if features:
         for pattern in features:
             if not any(fnmatchcase(name, pattern) for name in columns):
@@ -123,8 +141,12 @@ def read_items(
         for name, option in ((key, "--id"), (group_by, "--group-by")):
             if name in chosen:
                 raise ValueError(f"{path}: column {name!r} is of {option} and matches --features too; name others")
+        if "id" in chosen:
+            raise ValueError(
+                f"{path}: column 'id' matches --features, but a column of that name is no feature anywhere; rename it"
+            )
     else:
-        chosen = [name for name in columns if name not in (key, group_by)]
+        chosen = [name for name in columns if name not in (key, group_by, "id")]
     if not chosen:
         raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     values = table[chosen].set_index(pd.Index(ids))
@@ -136,30 +158,64 @@ def read_items(
 
 def read_labeled(path: Path, items: Items) -> npt.NDArray[np.int64]:
     """Rows of the items that this file labels: an id column and, optionally, a label column; no label, no row."""
-    table = read_table(path, lambda columns: [_id_of(columns)], may_be_empty=True)
-    if {"first", "second"} <= set(table.columns):
-        raise ValueError(f"{path} holds pairs (columns first and second), where labelled items are expected")
-    key = _id_of(list(table.columns))
-    others = [name for name in table.columns if name != key]
-    if others:
-        label = "label" if "label" in others else others[0]
-        table = table[table[label].notna()]
-    return items.rows(_texts(table[key], path), path)
+    ids, _, _ = _read_labeled(path)
+    return items.rows(ids, path)
 
 
 def read_labels(path: Path, items: Items) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-    """Rows of the items and their labels, of two values: the column `label`, or else the first that is not the id."""
-    table = read_table(path, lambda columns: [_id_of(columns)], may_be_empty=True)
-    key = _id_of(list(table.columns))
-    others = [name for name in table.columns if name != key]
-    if not others or {"first", "second"} <= set(table.columns):
-        raise ValueError(f"{path}: a column of ids and one of labels are needed, found {', '.join(table.columns)}")
-    label = "label" if "label" in others else others[0]
-    table = table[table[label].notna()]
-    values = table[label].to_numpy()
+    """Rows of the items and their labels, of two values: the column `label`, or the only one that is not the id."""
+    ids, values, label = _read_labeled(path)
+    if values is None:
+        raise ValueError(f"{path}: a column of ids and one of labels are needed, found only {ids.name!r}")
+    if values.dtype.kind not in "biuf":
+        values = _as_labels(values, label, path)
     if len(np.unique(values)) > 2:
         raise ValueError(f"{path}: column {label!r} holds {len(np.unique(values))} different labels; two are needed")
-    return items.rows(_texts(table[key], path), path), values
+    return items.rows(ids, path), values
+
+
+def as_label(text: str, labels: npt.NDArray[Any]) -> Any:
+    """What was typed for one of these labels, as a value of their kind; as it is where it is of another kind."""
+    try:
+        if labels.dtype.kind == "b":
+            return {"true": True, "false": False}[text.strip().lower()]
+        return float(text) if labels.dtype.kind in "iuf" else text.strip()
+    except (KeyError, ValueError):
+        return text
+
+
+def _read_labeled(path: Path) -> tuple[pd.Series, npt.NDArray[Any] | None, str]:
+    """The ids of labelled items, their labels and the name of that column; no labels where there is no such column."""
+    table = read_table(path, lambda columns: [_label_columns(columns, path)[0]], may_be_empty=True)
+    key, label = _label_columns(list(table.columns), path)
+    if label is None:
+        return _texts(table[key], path), None, ""
+    table = table[table[label].notna() & (table[label].astype(str).str.strip() != "")]
+    return _texts(table[key], path), table[label].to_numpy(), label
+
+
+def _label_columns(columns: list[str], path: Path) -> tuple[str, str | None]:
+    """The column of ids and that of labels, if there is one."""
+    for pair in (("first", "second"), ("winner", "loser")):
+        if set(pair) <= set(columns):
+            raise ValueError(f"{path} holds pairs (columns {' and '.join(pair)}), where labelled items are expected")
+    others = [name for name in columns if name not in ("id", "label")]
+    lacking = [name for name in ("id", "label") if name not in columns]
+    if len(others) > len(lacking) > 0 or columns == ["label"]:  # which of them it is nobody can know
+        raise ValueError(
+            f"{path}: a column of ids and one of labels are needed; call them id and label; found {', '.join(columns)}"
+        )
+    key = "id" if "id" in columns else others[0]
+    return key, "label" if "label" in columns else next((name for name in others if name != key), None)
+
+
+def _as_labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[Any]:
+    """Labels that came one by one: all of them words, or all true or false, or all numbers."""
+    kinds = [str, bool | np.bool_, int | float | np.number]
+    if not any(all(isinstance(value, kind) for value in values) for kind in kinds):
+        some = ", ".join(sorted({repr(value)[:50] for value in values})[:3])
+        raise ValueError(f"{path}: column {label!r} holds {some}; labels are two words, two numbers, or true and false")
+    return np.array([value.strip() if isinstance(value, str) else value for value in values])
 
 
 WORDS = {"first": 1.0, "second": -1.0, "tie": 0.0, "1": 1.0, "-1": -1.0, "0": 0.0, "+1": 1.0, "1.0": 1.0, "-1.0": -1.0,
@@ -204,13 +260,14 @@ def read_answers(
             )
         outcomes = np.array([WORDS[word] for word in words])
     elif len(names) == 3:
-        winner = table["winner"].astype(str).str.strip().to_numpy()
-        first, second = (table[name].astype(str).str.strip().to_numpy() for name in ("first", "second"))
-        wrong = ~((winner == first) | (winner == second) | (np.char.lower(winner.astype(str)) == "tie"))
+        winner = items.find(table["winner"])
+        first, second = winner == pairs[:, 0], winner == pairs[:, 1]
+        wrong = ~(first | second | (table["winner"].astype(str).str.strip().str.lower() == "tie").to_numpy())
         if wrong.any():
             at = int(np.argmax(wrong))
-            raise ValueError(f"{path}: row {at + 1} names the winner {winner[at]!r}, which is neither of the two")
-        outcomes = (winner == first) * 1.0 - (winner == second) * 1.0
+            named = str(table["winner"].iloc[at])
+            raise ValueError(f"{path}: row {at + 1} names the winner {named!r}, which is neither of the two")
+        outcomes = first * 1.0 - second * 1.0
     counts = np.ones(len(table))
     if "count" in table.columns:
         counts = pd.to_numeric(table["count"], errors="coerce").to_numpy(dtype=np.float64)
@@ -220,12 +277,18 @@ def read_answers(
 
 
 def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
-    """Pairs of rows of the items: the columns `first` and `second`, or else the first two."""
+    """Pairs of rows of the items: the columns `first` and `second`, or else `winner` and `loser`.
+
+    Every row is a pair, whether it has an outcome or not.
+    """
 
     def two(columns: list[str]) -> list[str]:
-        if len(columns) < 2:
-            raise ValueError(f"{path}: two columns of item ids are needed, found {', '.join(columns)}")
-        return ["first", "second"] if {"first", "second"} <= set(columns) else columns[:2]
+        for pair in (["first", "second"], ["winner", "loser"]):
+            if set(pair) <= set(columns):
+                return pair
+        raise ValueError(
+            f"{path}: pairs have the columns first and second, or winner and loser; found {', '.join(columns)}"
+        )
 
     table = read_table(path, two, may_be_empty=True)
     first, second = two(list(table.columns))
@@ -266,7 +329,7 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_b
             elif not isinstance(table.index, pd.RangeIndex):
                 table = table.rename_axis("id").reset_index()
         else:
-            table = pd.read_json(source, lines=True, dtype=False, precise_float=True)
+            table = _read_json_lines(source)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty") from None
     except UnicodeDecodeError as error:
@@ -328,13 +391,15 @@ def _kind_of(content: bytes) -> str:
 def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str]], list[str]]) -> pd.DataFrame:
     header = pd.read_csv(opened(path), sep=separator, nrows=1, header=None, dtype=str, keep_default_na=False)
     names = [str(name) for name in header.iloc[0]]
+    if separator == "," and len(names) == 1 and ";" in names[0]:  # as spreadsheets write it where 0.5 is 0,5
+        return _read_delimited(path, ";", text_columns)
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"{path} has two columns called {twice[0]!r}; rename one")
     text = text_columns(names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # float_precision, which older pandas needs
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
-        return pd.read_csv(
+        table = pd.read_csv(
             opened(path),
             sep=separator,
             index_col=False,
@@ -344,16 +409,57 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
             keep_default_na=False,  # an item may be called NA
             na_values={name: _MISSING for name in names if name not in text},
         )
+        # Whole numbers have become fractions where they stand beside some; those that were rounded come back as text.
+        large = [name for name in names if table[name].dtype.kind == "f" and (table[name].abs() >= _EXACT).any()]
+        if large:
+            written = pd.read_csv(path, sep=separator, usecols=large, index_col=False, dtype=str, keep_default_na=False)
+            for name in large:
+                if (written[name].map(_size) > _EXACT).any():
+                    table[name] = written[name]
+        return table
+
+
+def _read_json_lines(source: Path | BytesIO) -> pd.DataFrame:
+    """A JSON object a line. Numbers stay as they are written: pandas' own reader rounds some and refuses others."""
+    lines = pd.read_csv(
+        source,
+        sep="\x01",  # which no line of JSON holds
+        quoting=csv.QUOTE_NONE,
+        names=["line"],
+        dtype=str,
+        na_filter=False,
+        skip_blank_lines=False,
+    )
+    records = []
+    for number, line in enumerate(lines["line"], 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            raise ValueError(f'line {number} is no JSON object; write one a line, such as {{"id": "a", "x": 1.5}}')
+        records.append(record)
+    table = pd.DataFrame(records, dtype=object)
+    large = [
+        name for name in table.columns if any(isinstance(value, int) and abs(value) > _EXACT for value in table[name])
+    ]
+    return pd.concat([table.drop(columns=large).infer_objects(), table[large]], axis=1)[table.columns]
 
 
 def _read_npy(path: Path) -> pd.DataFrame:
     source = opened(path) if path.exists() else path
     try:
-        array = np.load(source, mmap_mode="r" if isinstance(source, Path) else None, allow_pickle=False)
+        with np.errstate(over="raise"):  # a shape beyond all bounds
+            array = np.load(source, mmap_mode="r" if isinstance(source, Path) else None, allow_pickle=False)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
-    except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError) as error:
+    except (ValueError, TypeError, EOFError, OSError, ArithmeticError, SyntaxError, tokenize.TokenError) as error:
         raise ValueError(f"{path} is not a .npy array of numbers ({' '.join(str(error).split())})") from None
+    if not isinstance(array, np.ndarray):  # numpy reads a .npz by whatever name
+        array.close()
+        raise ValueError(f"{path} is an archive of arrays (.npz); save one array with numpy.save")
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
             f"{path} holds {array.dtype} values of shape {array.shape}; an (items, features) array is needed"
@@ -372,8 +478,23 @@ def _texts(column: pd.Series, path: Path) -> pd.Series:
     return as_written(column.astype(str), path).astype(object)
 
 
+def _size(value: Any) -> int:
+    """The absolute value of a whole number, as such or as text; 0 for anything else."""
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+\s*", value):
+        value = int(value.strip()[:400])
+    return abs(int(value)) if isinstance(value, int | np.integer) else 0
+
+
 def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
-    """Refuse what is not a finite number, with the item that has it."""
+    """Refuse what is not a finite number, or a whole one that float64 cannot hold, with the item that has it."""
+    kind = column.dtype.kind
+    if kind not in "biuf" or (kind in "iu" and max(_size(column.max()), _size(column.min())) > _EXACT):
+        for item, value in column.items():
+            if _size(value) > _EXACT:
+                raise ValueError(
+                    f"{path}: item {item!r} has a whole number beyond 2^53 in column {name!r}, which float64 cannot"
+                    " tell from its neighbours; subtract an offset first, or name the feature columns with --features"
+                )
     if column.dtype.kind in "biuf":
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
@@ -385,6 +506,10 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
     at = int(np.argmax(~np.isfinite(numbers)))
     value = column.iloc[at]
     empty = np.ndim(value) == 0 and pd.isna(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*", value):
+        raise ValueError(
+            f"{path}: item {column.index[at]!r} has {value!r} in column {name!r}; write decimals with a point"
+        )
     held = "no value" if empty else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
     raise ValueError(
         f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"

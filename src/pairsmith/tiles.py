@@ -146,7 +146,13 @@ class File:
         for batch in dataset.dataset(self.path).to_batches(columns=list(self.columns), batch_size=step):
             block = np.empty((len(batch), self.shape[1]), dtype=self.dtype)
             for at, name in enumerate(self.columns):
-                block[:, at] = batch.column(name).to_numpy(zero_copy_only=False)
+                values = batch.column(name).to_numpy(zero_copy_only=False)
+                if values.dtype.kind in "iu" and len(values) and max(int(values.max()), -int(values.min())) > 2**53:
+                    raise ValueError(
+                        f"X: column {name!r} of {self.path} holds whole numbers beyond 2^53, which float64 cannot tell"
+                        " apart; subtract an offset first"
+                    )
+                block[:, at] = values
             yield block
 
 
@@ -183,7 +189,11 @@ Features = File | Held
 def describe(path: str) -> tuple[File, Any]:
     """What is in a file of features, and the items' ids if a table has a column `id`."""
     if path.endswith(".npy"):
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        try:
+            with np.errstate(over="raise"):  # a shape beyond all bounds
+                mapped = np.lib.format.open_memmap(path, mode="r")  # numpy.load would unpack a .npz by whatever name
+        except (ValueError, TypeError, EOFError, ArithmeticError) as error:
+            raise ValueError(f"{path} is not a .npy array of numbers ({' '.join(str(error).split())})") from None
         if mapped.ndim == 2 and not mapped.flags.c_contiguous:
             raise ValueError(f"{path} is stored column by column; save numpy.ascontiguousarray(X) instead")
         return File(path, mapped.shape, mapped.dtype.str), None

@@ -39,6 +39,7 @@ def _store(target: str, changes: bool = True) -> Store:
 
 def known(target: str, *refused: object) -> Known:
     """What a campaign knows, for fit, rank and select; options that it has its own answer to are refused."""
+    needs_app()
     if any(option for option in refused):
         raise ValueError(
             f"{shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
@@ -83,6 +84,9 @@ def create(
     labels: Annotated[
         Path | None, typer.Option(help="Absolute labels there are: a column of ids and one of two values.")
     ] = None,
+    better: Annotated[
+        str | None, typer.Option(help="The better one of the two labels, where they are words.", metavar="LABEL")
+    ] = None,
     id_column: Annotated[
         str | None,
         typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
@@ -116,7 +120,7 @@ def create(
     needs_app()
     from pairsmith.campaign import create as creation
     from pairsmith.selection import OBJECTIVES
-    from pairsmith.tables import contents, read_labels
+    from pairsmith.tables import as_label, contents, read_labels
 
     creation.check_place(target)
     if objective not in OBJECTIVES:
@@ -125,18 +129,22 @@ def create(
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
     if media is not None and not media.is_dir():
         raise ValueError(f"--media {media}: there is no such folder")
+    if better is not None and labels is None:
+        raise ValueError("--better names one of the labels of --labels; give that too")
     table, parts = creation.read(items, show or (), id_column, features or (), group_by)
     try:
         told = "" if instructions is None else contents(instructions).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"--instructions {instructions} cannot be read as UTF-8 text: {error}") from None
+    labelled = None if labels is None else read_labels(labels, table)
     count = creation.create(
         target,
         table,
         parts,
         question=question,
         k=k,
-        labels=None if labels is None else read_labels(labels, table),
+        labels=labelled,
+        better=None if better is None or labelled is None else as_label(better, labelled[1]),
         instructions=told,
         answers=answers_per_pair,
         ties=ties,
@@ -217,12 +225,19 @@ def import_answers(
 
 
 @campaign.command()
-def repair(target: Campaign) -> None:
+def repair(
+    target: Campaign,
+    better: Annotated[
+        str | None, typer.Option(help="The better one of the two labels, where they are words.", metavar="LABEL")
+    ] = None,
+) -> None:
     """Mend answers that compare an item with itself, as an earlier version stored some imports. Nothing is deleted.
 
     [bold]pairsmith campaign repair retina.db[/bold]
     """
     with _store(target) as store:
+        if better is not None:
+            print(f"{shown(target)}: {store.relabel(better)} labels are numbers now, 1 the better.")
         restored, aside = store.repair()
     if restored + aside == 0:
         print(f"{shown(target)}: nothing to repair.")

@@ -22,6 +22,7 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.media import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
+from pairsmith.model import classes_of
 from pairsmith.storage import write_whole
 from pairsmith.tables import Items, read_items, read_table
 
@@ -37,6 +38,7 @@ def create(
     question: str,
     k: int,
     labels: tuple[npt.NDArray[np.int64], npt.NDArray[Any]] | None = None,
+    better: Any = None,
     instructions: str = "",
     answers: int = 1,
     ties: bool = True,
@@ -51,6 +53,7 @@ def create(
 
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
+    Of the two labels `better` is kept as +1, or the greater number, and the other as -1.
     """
     check_place(target)
     for name, value in (("k", k), ("answers_per_pair", answers), ("max_per_item", max_per_item)):
@@ -62,6 +65,7 @@ def create(
         raise ValueError(f"media: there is no folder {os.fspath(media)}")
     folder, shown = _confined(items, shown, os.path.realpath(items.path.parent if media is None else media))
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
+    values = np.where(values == classes_of(values, better)[1], 1, -1)
     nothing = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
     planned = np.zeros((0, 2), dtype=np.int64)
     known = Known(items.features, items.groups, labeled, values, planned, 0, nothing)
@@ -146,7 +150,7 @@ def read(
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
     key = id_column or ("id" if "id" in table.columns else str(table.columns[0]))
     if not features and columns:
-        features = [escape(name) for name in table.columns if name not in (key, group_by, *columns)]
+        features = [escape(name) for name in table.columns if name not in (key, "id", group_by, *columns)]
         if not features:
             raise ValueError(f"{path}: besides the id and what is shown there are no columns left for features")
     items = read_items(path, id_column, features, group_by)

@@ -175,12 +175,13 @@ def _read_tasks(path: Path, items: Items) -> pd.DataFrame:
         data = task.get("data")
         if not isinstance(data, dict) or not {"left_id", "right_id"} <= data.keys():
             raise ValueError(f"{path}: task {number} has no left_id and right_id in its data, which name the two items")
-        left, right = str(data["left_id"]), str(data["right_id"])
-        for name in (left, right):
-            if name not in items.features.index:
+        named = str(data["left_id"]), str(data["right_id"])
+        left, right = items.find(named).tolist()
+        for name, row in zip(named, (left, right), strict=True):
+            if row < 0:
                 raise ValueError(f"{path}: task {number} names the item {name!r}, which is not in {items.path}")
         if left == right:
-            raise ValueError(f"{path}: task {number} compares the item {left!r} with itself")
+            raise ValueError(f"{path}: task {number} compares the item {named[0]!r} with itself")
         for annotation in _list(task.get("annotations"), f"{path}: task {number}: annotations"):
             choice = _choice(annotation, f"{path}: task {number}: result")
             if choice is None:
@@ -196,11 +197,8 @@ def _read_tasks(path: Path, items: Items) -> pd.DataFrame:
                 }
             )
     frame = pd.DataFrame(found, columns=["first", "second", "outcome", "labeller", "seconds", "at"])
-    for name in ("first", "second"):
-        frame[name] = items.rows(frame[name], path)
     frame["left"] = frame["first"]
-    frame["outcome"] = frame["outcome"].astype(np.int64)
-    return frame
+    return frame.astype(dict.fromkeys(["first", "second", "left", "outcome"], np.int64))
 
 
 def _list(found: Any, where: str) -> list[Any]:

@@ -45,6 +45,12 @@ def learn(known: Known) -> BradleyTerry | None:
 def evidence(known: Known) -> dict[str, Any]:
     """Labels and answers, as BradleyTerry.fit takes them."""
     found: dict[str, Any] = {}
+    if known.labels.dtype.kind == "U":
+        told = " and ".join(repr(word) for word in sorted(set(known.labels.tolist())))
+        raise ValueError(
+            f"the labels of this campaign are words ({told}), and nothing says which is the better; say it with"
+            " pairsmith campaign repair and --better"
+        )
     if len(known.labels):
         found |= {"y": known.labels, "labeled": known.labeled}
     if len(known.answers):

@@ -505,6 +505,21 @@ class Store:
                     connection.execute(sql.CLOSE, {"lease": row.lease, "how": "undone"})
         return restored, len(found) - restored
 
+    def relabel(self, better: str) -> int:
+        """Turn labels that are words, as version 1 kept them, into 1 for `better` and -1; how many there are."""
+        from pairsmith.model import classes_of  # scikit-learn, which serving does without
+
+        _, _, labeled, labels = self._items
+        if labels.dtype.kind != "U":
+            raise CampaignError(f"{self.target}: its labels are no words; --better has nothing to say here")
+        best = classes_of(labels, better)[1]
+        with self._writing() as connection:
+            for row, label in zip(labeled.tolist(), labels.tolist(), strict=True):
+                value = 1 if label == best else -1
+                connection.execute(items.update().where(items.c.row == row).values(label=value))
+        del self._items
+        return len(labeled)
+
     def _numbers(self, connection: sa.Connection, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], int]:
         """The ids of all pairs, among them these, which are added where they are not planned."""
         query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pairsmith.datasets.base import Dataset, Ints, file_in
-from pairsmith.tables import read_answers, read_items, read_labels
+from pairsmith.tables import as_label, read_answers, read_items, read_labels
 
 
 def mslr(folder: str | Path, *, rows: int | None = None) -> Dataset:
@@ -89,16 +89,20 @@ def _some_rows(rng: np.random.Generator, rows: int, there: int, path: Path) -> I
     return np.sort(rng.choice(there, rows, replace=False))
 
 
-def rop(folder: str | Path, name: str = "rop") -> Dataset:
+def rop(folder: str | Path, name: str = "rop", better: str | float | None = None) -> Dataset:
     """Any data in three tables by item id: features.csv, and labels.csv and comparisons.csv where there are any.
 
     comparisons.csv has the columns first, second and outcome, and count where an answer stands for several.
+    Of two labels that are words, `better` names the better one.
     """
+    from pairsmith.model import classes_of
+
     items = read_items(file_in(folder, "features.csv"))
     found = {}
     if (Path(folder) / "labels.csv").exists():
         found["labeled"], labels = read_labels(Path(folder) / "labels.csv", items)
-        found["labels"] = np.where(labels == np.unique(labels)[-1], 1, -1)
+        best = as_label(better, labels) if isinstance(better, str) else better
+        found["labels"] = np.where(labels == classes_of(labels, best)[1], 1, -1)
     if (Path(folder) / "comparisons.csv").exists():
         found["pairs"], outcomes, counts = read_answers(Path(folder) / "comparisons.csv", items)
         found["outcomes"], found["counts"] = outcomes.astype(np.int64), counts.astype(np.int64)

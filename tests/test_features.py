@@ -1,0 +1,59 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import pairsmith as ps
+from pairsmith.features import as_features, without_ids
+
+BIG = 2**60 + 1
+NAMES = ["u", "v", "w"]
+
+
+@pytest.mark.parametrize(
+    ("X", "place"),
+    [
+        (np.array([[1], [BIG], [3]]), "row 1, column 0"),
+        (np.array([[1], [2], [2**63]], dtype=np.uint64), "row 2, column 0"),
+        (np.array([[1, 2], [3, -BIG]], dtype=object), "row 1, column 1"),
+        ([[1, 2], [3, 4], [BIG, 5]], "row 2, column 0"),
+        ([(1, 2), (3, -(2**53) - 1)], "row 1, column 1"),
+        ([[1, 2], [3, 10**400]], "row 1, column 1"),
+        ([[0.5, 2], [3, BIG]], "row 1, column 1"),
+        ([[1, 2.5], [2**63, -1]], "row 1, column 0"),
+        (pd.DataFrame({"a": [1.0, 2, 3], "b": [1, 2, BIG]}), "row 2, column 'b'"),
+        (pd.DataFrame({"id": NAMES, "b": [1, -BIG, 3]}), r"row 1 \(item 'v'\), column 'b'"),
+        (pd.DataFrame({"b": [1, -BIG, 3]}, index=NAMES), r"row 1 \(item 'v'\), column 'b'"),
+        (pd.DataFrame({"id": [7, 8, 9], "b": [1, -BIG, 3]}), r"row 1 \(item 8\), column 'b'"),
+        (pd.DataFrame({"b": [None, BIG, 3]}, dtype="Int64"), "row 1, column 'b'"),
+        (pd.DataFrame({"b": [1, BIG, 3]}, dtype=object), "row 1, column 'b'"),
+        (pd.DataFrame({"b": [1, BIG, 3]}, dtype="int64[pyarrow]"), "row 1, column 'b'"),
+        (pl.DataFrame({"id": NAMES, "b": [1, BIG, 3]}), r"row 1 \(item 'v'\), column 'b'"),
+        (pl.DataFrame({"b": [1, None, 2**100]}, schema={"b": pl.Int128}), "row 2, column 'b'"),
+        (pa.table({"id": NAMES, "b": [1, BIG, None]}), r"row 1 \(item 'v'\), column 'b'"),
+    ],
+)
+def test_whole_numbers_that_float64_cannot_hold_are_refused(X, place):
+    with pytest.raises(ValueError, match=f"^X holds a whole number beyond 2\\^53 at {place}, which .*offset first$"):
+        as_features(X)
+
+
+@pytest.mark.parametrize(
+    "X", [[[2**53, 1], [0, 2]], [[2.0**70, 1], [0, 2]], np.eye(2, dtype=np.uint64), pd.DataFrame({"a": [2.0**70, 1]})]
+)
+def test_numbers_that_float64_holds_are_not(X):
+    np.testing.assert_array_equal(as_features(X)[0], np.asarray(X, dtype=np.float64))
+
+
+def test_ids_are_taken_from_wherever_they_are():
+    frame = pd.DataFrame({"a": [1.0, 2, 4], "id": NAMES})
+    for given in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.set_index("id")):
+        X, names = without_ids(given)
+        assert list(X.columns) == ["a"]
+        assert names.to_list() == NAMES
+    for given in (frame[["a"]], pl.from_pandas(frame[["a"]]), np.eye(2), [[1, 2]], None):
+        assert without_ids(given)[1] is None
+    numbered = pa.table({"id": [5, 3, 9], "a": [1.0, 2, 4]})
+    pd.testing.assert_frame_equal(ps.select(numbered, 2).to_frame(), ps.select(numbered.to_pandas(), 2).to_frame())
+    assert set(ps.select(numbered, 1).to_frame().loc[0, ["first", "second"]]) == {5, 9}
