@@ -22,15 +22,20 @@ def logdet(X, ridge, labeled=(), pairs=()):
     return value
 
 
-def exact_det(X, ridge, labeled=(), pairs=()):
-    """det A in rational arithmetic, by elimination: no rounding at all."""
+def exact_information(X, ridge, labeled=(), pairs=()):
+    """A in rational arithmetic: no rounding at all."""
     rows = [[Fraction(float(value)) for value in row] for row in X]
     d = X.shape[1]
     vectors = [rows[i] for i in labeled] + [[a - b for a, b in zip(rows[i], rows[j], strict=True)] for i, j in pairs]
-    A = [
+    return [
         [Fraction(float(ridge)) * (r == c) + sum((v[r] * v[c] for v in vectors), Fraction(0)) for c in range(d)]
         for r in range(d)
     ]
+
+
+def exact_det(X, ridge, labeled=(), pairs=()):
+    """det A in rational arithmetic, by elimination."""
+    A, d = exact_information(X, ridge, labeled, pairs), X.shape[1]
     det = Fraction(1)
     for p in range(d):
         det *= A[p][p]  # positive definite: no pivoting needed
@@ -38,6 +43,18 @@ def exact_det(X, ridge, labeled=(), pairs=()):
             ratio = A[r][p] / A[p][p]
             A[r] = [a - ratio * b for a, b in zip(A[r], A[p], strict=True)]
     return det
+
+
+def exact_solve(X, ridge, labeled, pairs, i, j):
+    """A^-1 (x_i - x_j), in rational arithmetic up to the last step."""
+    A, d = exact_information(X, ridge, labeled, pairs), X.shape[1]
+    A = [[*row, Fraction(float(a)) - Fraction(float(b))] for row, a, b in zip(A, X[i], X[j], strict=True)]
+    for p in range(d):
+        A[p] = [a / A[p][p] for a in A[p]]
+        for r in range(d):
+            if r != p:
+                A[r] = [a - A[r][p] * b for a, b in zip(A[r], A[p], strict=True)]
+    return np.array([float(row[d]) for row in A])
 
 
 def log_fraction(value):

@@ -147,6 +147,7 @@ def test_netflix_across_blocks(tmp_path, monkeypatch):
         ("1:\n5,3,2005-01-01\nfive,3,x\n", "line 3: 'five,3,x'"),
         ("1:\n5,3,2005-01-01\n6,9,2005-01-01\n", "line 3: '6,9,2005-01-01'"),
         ("1:\n5,3,2005-01-01\n99999999999,3,x\n", "line 3: '99999999999,3,x'"),
+        ("1:\n5,3,2005-01-01\n6,259,x\n", "line 3: '6,259,x'"),  # 3 in eight bits
         ("1:\n", "has no ratings"),
         ("1:\n5,3,2005-01-01\n5,4,2005-01-02\n", "rated a movie twice"),
     ],

@@ -110,7 +110,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
         """X as the model knows it, and the items' ids where X has any."""
         X, names = without_ids(X)
         check_exact(X, names)
-        return validate_data(self, X, reset=False, dtype=np.float64), names
+        return validate_data(self, X, reset=False, dtype=np.float64, order="C"), names
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         better = self.decision_function(X) > 0

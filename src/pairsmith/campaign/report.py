@@ -151,7 +151,7 @@ def people(known: Known, model: BradleyTerry) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "answers": len(own),
-                "seconds": _number(own["seconds"].median()),
+                "seconds": _number(own["seconds"].dropna().median()),
                 "agrees_with_model": _number(own["agrees"].mean()),
                 "agrees_on_repeated": _number(repeated.get(name, np.nan)),
             }

@@ -86,10 +86,13 @@ def _prize(path: Path) -> Iterator[Ratings]:
             try:
                 table = pd.read_csv(
                     BytesIO(re.sub(rb"(?m):$", b",-1,", block)),
-                    header=None, usecols=[0, 1], dtype={0: np.int32, 1: np.int8},
+                    header=None, usecols=[0, 1], dtype=np.int64,  # pandas 2 would wrap what is too large for less
                 )  # fmt: skip
             except (ValueError, OverflowError):  # a ParserError of pandas is a ValueError
                 raise _bad_line(path, block, begin) from None
+            if table[0].max() > np.iinfo(np.int32).max:
+                raise _bad_line(path, block, begin)
+            table = table.astype({0: np.int32})
             head = table[1].to_numpy() == -1
             if movie < 0 and not head[0]:
                 raise wrong(path, begin, "the file must begin with a movie's number and a colon")
