@@ -13,7 +13,17 @@ SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {
     "__init__": {"candidates", "datasets", "design", "model", "selection"},
     "cli": {"campaign", "selection", "model", "datasets", "distributed", "tables", "storage"},
-    "campaign": {"selection", "model", "design", "features", "candidates", "tables", "storage", "datasets"},
+    "campaign": {
+        "selection",
+        "model",
+        "design",
+        "features",
+        "candidates",
+        "tables",
+        "storage",
+        "datasets",
+        "logistic",
+    },
     "selection": {
         "greedy",
         "engine",
@@ -43,7 +53,7 @@ ARROWS = {
     "design": set(),
     "candidates": set(),
     "kernels": set(),
-    "tables": set(),
+    "tables": {"storage"},
     "storage": set(),
 }
 

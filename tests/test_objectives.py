@@ -247,7 +247,7 @@ def test_too_large_is_refused_before_any_work():
         ps.select(X, 3, objective="a-optimal")
 
 
-def test_entropy_of_a_million_items():
+def test_entropy_of_two_hundred_thousand_items():
     X = np.random.default_rng(0).standard_normal((200_000, 3))
     model = ps.BradleyTerry(1.0).fit(X[:50], np.where(X[:50, 0] > 0, 1, -1))
     selection = ps.select(X, 500, objective="entropy", model=model, max_per_item=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import glob
 import os
 import signal
 import sys
@@ -324,7 +325,7 @@ def select(
     if output is None:
         _print_frame(selection.to_frame())
     else:
-        _write_frame(selection.to_frame(), output)
+        tables.write_table(selection.to_frame(), output, output.suffix[1:])
         _summarise(selection, output)
 
 
@@ -478,13 +479,13 @@ def rank(
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
     else:
         wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
-        features = tables.read_items(Path(items), id_column, wanted and [_literal(name) for name in wanted]).features
+        features = tables.read_items(Path(items), id_column, wanted and [glob.escape(name) for name in wanted]).features
     ranking = fitted.rank(_matching(fitted, features), level)
     frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
     if output is None:
         _print_frame(frame)
     else:
-        _write_frame(frame, output)
+        tables.write_table(frame, output, output.suffix[1:])
     if plot is not None:
         _caterpillar(frame, plot, level)
     for path in (output, plot):
@@ -590,11 +591,6 @@ def _matching(model: BradleyTerry, features: pd.DataFrame) -> pd.DataFrame:
     return features
 
 
-def _literal(name: str) -> str:
-    """A pattern that matches this name only."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
-
-
 def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
     import matplotlib
 
@@ -694,19 +690,6 @@ def _print_frame(frame: pd.DataFrame) -> None:
     from pairsmith.tables import map_texts, write_csv
 
     write_csv(map_texts(frame, printable) if sys.stdout.isatty() else frame, sys.stdout)
-
-
-def _write_frame(frame: pd.DataFrame, path: Path) -> None:
-    from pairsmith.storage import write_whole
-
-    if path.suffix == ".csv":
-        from pairsmith.tables import write_csv
-
-        write_whole(path, lambda part: write_csv(frame, part))
-    elif path.suffix == ".jsonl":
-        write_whole(path, lambda part: frame.to_json(part, orient="records", lines=True, double_precision=15))
-    else:
-        write_whole(path, lambda part: frame.to_parquet(part, index=False))
 
 
 def _summarise(selection: Selection, path: Path) -> None:

@@ -109,6 +109,12 @@ def auc(y: Floats, scores: Floats, weights: Floats) -> float:
     return float(better @ (np.cumsum(worse) - worse / 2) / (better.sum() * worse.sum()))
 
 
+def auc_of_comparisons(outcomes: Floats, gaps: Floats, weights: Floats) -> float:
+    """The AUC of comparisons and their mirror images, by differences of scores: who is called first does not matter."""
+    both = np.concatenate([outcomes, -outcomes]), np.concatenate([gaps, -gaps])
+    return auc(*both, np.concatenate([weights, weights]))
+
+
 def average(mean: Floats, deviation: Floats) -> Floats:
     """E[1 / (1 + exp(-s))] for s ~ N(mean, deviation^2), to about 1e-12.
 

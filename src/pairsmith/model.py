@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from pairsmith.candidates import Bools, Ints, as_items, check_items, refuse_masked
 from pairsmith.features import check_exact, without_ids
-from pairsmith.logistic import auc, average, blocks, minimise
+from pairsmith.logistic import auc, auc_of_comparisons, average, blocks, minimise
 from pairsmith.storage import write_whole
 
 if TYPE_CHECKING:
@@ -452,10 +452,8 @@ def _auc(data: _Data, margins: Floats, rows: Bools, metric: str) -> float:
             parts.append(auc(data.y[own], margins[own], data.weights[own]))
     if metric != "auc-labels":
         own = rows & ~single & ~data.tie & (data.weights > 0)
-        if own.any():  # with its mirror image, so that it does not matter which item is called the first
-            y, scores, weights = data.y[own], margins[own], data.weights[own]
-            both = np.concatenate([y, -y]), np.concatenate([scores, -scores])
-            parts.append(auc(*both, np.concatenate([weights, weights])))
+        if own.any():
+            parts.append(auc_of_comparisons(data.y[own], margins[own], data.weights[own]))
     return float(np.mean(parts)) if parts else np.nan
 
 

@@ -28,6 +28,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from pairsmith.storage import write_whole
+
 READERS = ".csv, .tsv, .jsonl, .parquet"
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -41,6 +43,18 @@ def write_csv(frame: pd.DataFrame, place: Any, raw: bool = False) -> None:
     # Python before 3.13 does not quote a text for the sake of a carriage return, which ends a line for readers.
     returns = any(frame[name].astype(str).str.contains("\r", regex=False).any() for name in _texts_of(frame))
     frame.to_csv(place, index=False, quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL)
+
+
+def write_table(frame: pd.DataFrame, path: Path, kind: str, raw: bool = False) -> None:
+    """Write a table as csv, jsonl or parquet, whole or not at all; `raw` as of `write_csv`."""
+    if kind == "csv":
+        write_whole(path, lambda part: write_csv(frame, part, raw))
+    elif kind == "jsonl":
+        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
+        text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+    else:
+        write_whole(path, lambda part: frame.to_parquet(part, index=False))
 
 
 def _safe(text: str) -> str:
@@ -116,11 +130,11 @@ def read_items(
         for name in (id_column, group_by):
             if name is not None and name not in columns:
                 raise ValueError(f"{path}: there is no column {name!r}; it has {', '.join(columns)}")
-        return [_id_of(columns, id_column), *([group_by] if group_by else [])]
+        return [id_column_of(columns, id_column), *([group_by] if group_by else [])]
 
     table = read_table(path, text_columns)
     columns = list(table.columns)
-    key = _id_of(columns, id_column)
+    key = id_column_of(columns, id_column)
     ids = _texts(table[key], path)
     if key != id_column and key != "id" and pd.to_numeric(ids, errors="coerce").mod(1).gt(0).any():
         raise ValueError(
@@ -467,7 +481,8 @@ def _read_npy(path: Path) -> pd.DataFrame:
     return pd.DataFrame(array, index=[str(row) for row in range(len(array))])
 
 
-def _id_of(columns: list[str], wanted: str | None = None) -> str:
+def id_column_of(columns: list[str], wanted: str | None = None) -> str:
+    """The column of ids: the one that is asked for, or `id`, or else the first."""
     return wanted or ("id" if "id" in columns else columns[0])
 
 

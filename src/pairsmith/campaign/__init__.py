@@ -9,7 +9,7 @@ create     a table of items becomes a campaign; the demo
 rounds     the next pairs, designed by a process of its own
 report     what the dashboard shows, computed by that process
 exchange   answers written to and read from files
-web        the pages and the API
+web        the pages and the API; gate: what every request passes before it is looked at
 server     who may hold a connection, and for how long
 commands   the command line
 """

@@ -24,7 +24,7 @@ from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
 from pairsmith.model import classes_of
 from pairsmith.storage import write_whole
-from pairsmith.tables import Items, read_items, read_table
+from pairsmith.tables import Items, id_column_of, read_items, read_table
 
 KINDS = ("text", "markdown", "image", "audio")
 _SHOWN = list[tuple[str, str]]
@@ -148,7 +148,7 @@ def read(
     for column in columns:
         if column not in table.columns:
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
-    key = id_column or ("id" if "id" in table.columns else str(table.columns[0]))
+    key = id_column_of(list(table.columns), id_column)
     if not features and columns:
         features = [escape(name) for name in table.columns if name not in (key, "id", group_by, *columns)]
         if not features:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from pairsmith.campaign.store import SECOND, Store
 from pairsmith.storage import write_whole
-from pairsmith.tables import Items, as_written, contents, read_answers, read_table, write_csv
+from pairsmith.tables import Items, as_written, contents, read_answers, read_table, write_table
 
 TABLES = ("csv", "jsonl", "parquet")
 ENDINGS = {
@@ -29,7 +29,6 @@ ENDINGS = {
     "dpo": ".jsonl",
 }
 MOST = 10_000_000  # answers in a file
-COLUMNS = ["first", "second", "outcome", "left", "labeller", "seconds", "time"]
 
 
 def export(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
@@ -51,7 +50,7 @@ def export(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int,
         }
     )
     if kind in TABLES:
-        _write_table(frame, kind, path, raw)
+        write_table(frame, path, kind, raw)
         return len(frame), 0
     if kind == "label-studio":
         tasks = _tasks(store, frame, known.answers)
@@ -111,16 +110,6 @@ def _at(text: Any, where: str) -> float:
 
 def _write_text(path: Path, text: str) -> None:
     write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
-
-
-def _write_table(frame: pd.DataFrame, kind: str, path: Path, raw: bool) -> None:
-    if kind == "csv":
-        write_whole(path, lambda part: write_csv(frame, part, raw))
-    elif kind == "jsonl":
-        records = frame.astype(object).where(frame.notna(), None).to_dict("records")
-        _write_text(path, "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
-    else:
-        write_whole(path, lambda part: frame.to_parquet(part, index=False))
 
 
 def _text(store: Store, row: int) -> str:

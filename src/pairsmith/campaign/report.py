@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.special import ndtr
-from sklearn.metrics import roc_auc_score
 
 from pairsmith.campaign.rounds import evidence, learn
-from pairsmith.campaign.store import Known
+from pairsmith.campaign.store import EMPTY_REPORT, Known
 from pairsmith.candidates import WithinGroups
-from pairsmith.design import Design
+from pairsmith.design import Design, Floats
 from pairsmith.features import as_ridge, extremes
+from pairsmith.logistic import auc_of_comparisons
 from pairsmith.model import BradleyTerry
 from pairsmith.selection import select
-
-Floats = npt.NDArray[np.float64]
 
 POINTS = 16  # of each curve
 HELD_OUT = 5  # one pair in so many is held out to measure the AUC
@@ -32,7 +30,7 @@ def make(known: Known, meanwhile: Callable[[], None] = lambda: None) -> dict[str
     """Everything that takes computing, as plain JSON; `meanwhile` is called now and then, for what cannot wait."""
     model = learn(known)
     if model is None:
-        return {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": advise([])}
+        return EMPTY_REPORT | {"advice": advise([])}
     curve = _curve(known, meanwhile)
     return {
         "answers": len(known.answers),
@@ -100,8 +98,7 @@ def _auc(known: Known, held: npt.NDArray[np.bool_], mark: int) -> float | None:
     assert model is not None
     scores = model.decision_function(known.features)
     gap = scores[test["first"]] - scores[test["second"]]
-    won = test["outcome"].to_numpy() > 0
-    return round(float(roc_auc_score(np.concatenate([won, ~won]), np.concatenate([gap, -gap]))), 4)
+    return round(auc_of_comparisons(test["outcome"].to_numpy(dtype=np.float64), gap, np.ones(len(gap))), 4)
 
 
 def _doubt(model: BradleyTerry, X: Floats) -> float:

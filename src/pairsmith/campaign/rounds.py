@@ -1,9 +1,9 @@
 """The next pairs, designed while people answer: a process of its own, so that nobody waits for it.
 
-`python -m pairsmith.campaign.rounds TARGET` watches a campaign. When few answers are left to give it refits the model,
-designs the next round conditioned on every pair asked so far, and appends it; when answers have come in it computes
-what the dashboard shows. It works at the lowest priority on one thread, and ends when its standard input does, that is
-with the process that started it.
+`python -m pairsmith.campaign.rounds` watches the campaign that the first line of its standard input names. When few
+answers are left to give it refits the model, designs the next round conditioned on every pair asked so far, and appends
+it; when answers have come in it computes what the dashboard shows. It works at the lowest priority on one thread, and
+ends when its standard input does, that is with the process that started it.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from pairsmith.campaign.media import parts_with_files
 Ints = npt.NDArray[np.int64]
 
 LOCAL = "local"  # the person who labels on this machine without an invite
+EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": None}
 AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and some for other tabs
 SECOND = 1_000_000  # in the unit of time of the tables
 SKIPS = 3  # for each answer: who skips more, beyond a round, is not waited for with new rounds

@@ -29,7 +29,7 @@ from pairsmith.campaign import printable
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.gate import Gate
 from pairsmith.campaign.media import MEDIA, MediaError, ending, open_file
-from pairsmith.campaign.store import Lease, Refused, Store
+from pairsmith.campaign.store import EMPTY_REPORT, Lease, Refused, Store
 
 HERE = Path(__file__).parent
 COOKIES = {"labeller": "pairsmith", "organiser": "pairsmith-organiser"}
@@ -206,14 +206,14 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
     ) -> Ranking:
         """The items, best first, as of the last report."""
         who(request, "organiser")
-        report = store.report("report") or {"answers": 0, "ranking": []}
+        report = store.report("report") or EMPTY_REPORT
         return Ranking(answers=report["answers"], items=_ranked(report["ranking"][offset : offset + limit], offset))
 
     @app.get("/api/dashboard", tags=["organising"], responses=ERRORS)
     def figures(request: Request) -> dict[str, Any]:
         """All that the dashboard shows; of the ranking, both ends."""
         who(request, "organiser")
-        report = store.report("report") or {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": None}
+        report = {**(store.report("report") or EMPTY_REPORT)}
         ranks = _ranked(report.pop("ranking"))
         kept = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
         return {**store.tally(), "problem": store.report("problem") or "", "report": report,
