@@ -631,7 +631,20 @@ def test_without_a_place_for_a_key_only_what_needs_one_is_refused(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    "name", ["X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Forwarded", "Via"]
+    "name",
+    [
+        "X-Forwarded-For",
+        "X-Forwarded-Host",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Port",
+        "X-Original-Forwarded-For",
+        "X-Real-IP",
+        "X-Client-IP",
+        "True-Client-IP",
+        "CF-Connecting-IP",
+        "Forwarded",
+        "Via",
+    ],
 )
 def test_without_invites_nothing_comes_through_a_proxy(local, public, store, name):
     for method, path in (("GET", "/"), ("GET", "/media/0/0"), ("POST", "/api/next")):

@@ -863,6 +863,35 @@ def test_no_answer_is_taken_by_a_file_that_is_gone(tmp_path, make, how):
             assert len(kept.known().answers) >= 1
 
 
+@pytest.mark.parametrize("other", ["an older copy", "another campaign", "nothing"])
+def test_no_answer_is_taken_by_a_file_that_was_copied_over(tmp_path, make, other):
+    """By its inode it is the same file; what SQLite has read of it is not there any more."""
+    target, older = str(tmp_path / "t.db"), str(tmp_path / "older.db")
+    make(target).close()
+    if other == "an older copy":
+        shutil.copy(target, older)
+    elif other == "another campaign":
+        make(older, n=20).close()
+    else:
+        Path(older).touch()
+
+    def answer(store):
+        store.answer(store.local, store.next(store.local).token, "left")
+
+    with Store(target) as store:
+        for _ in range(3):
+            answer(store)
+    store = Store(target)
+    answer(store)
+    shutil.copy(older, target)
+    with pytest.raises(CampaignError) as caught:
+        answer(store)
+    assert "overwritten while in use" in str(caught.value) or other == "nothing"
+    with pytest.raises(Gone, match="overwritten while in use and does not hold all answers"):
+        store.check()
+    store.close()
+
+
 def test_a_server_whose_file_is_gone_takes_nothing_and_says_so_at_the_end(tmp_path, make, serve, capfd):
     make(str(tmp_path / "t.db")).close()
     url, process = serve(str(tmp_path / "t.db"))

@@ -795,7 +795,9 @@ def test_exports_for_spreadsheets_and_raw(run, folder):
     run("campaign", "export", "c.db")
     rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
     assert rows == {("'=cmd", "''=cmd", "'=me"), ("-1", "'@x", "me")}
-    run("campaign", "export", "c.db", "--raw")
+    refused = run("campaign", "export", "c.db", "--raw")
+    assert refused[2] == "Error: answers.csv is there already; name it with -o to replace it, or another file\n"
+    run("campaign", "export", "c.db", "--raw", "-o", "answers.csv")
     rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
     assert rows == {("=cmd", "'=cmd", "=me"), ("-1", "@x", "me")}
     # select and rank write in the same way, and read what they wrote.

@@ -1,4 +1,5 @@
 import json
+import os
 import struct
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_pairs_go_by_the_names_of_their_columns(write, items):
     won = write("won.csv", "labeller,winner,loser\n1,2,3\n1,5,4\n")
     assert read_pairs(won, items).tolist() == [[1, 2], [4, 3]]
     assert read_answers(won, items)[0].tolist() == [[1, 2], [4, 3]]
-    both = write("both.csv", "winner,loser,first,second,outcome\n1,2,3,4,\n1,2,4,5,1\n")
+    both = write("both.csv", "winner,loser,first,second,outcome\n,,3,4,\n4,5,4,5,1\n")
     assert read_pairs(both, items).tolist() == [[2, 3], [3, 4]]  # planned pairs count, answered or not
     assert read_answers(both, items)[0].tolist() == [[3, 4]]
     for name, text in (
@@ -228,3 +229,52 @@ def test_an_archive_is_no_array_by_whatever_name(tmp_path):
     (tmp_path / "items.npz").rename(tmp_path / "items.npy")
     with pytest.raises(ValueError, match=r"is an archive of arrays .* save one array with numpy.save"):
         read_items(tmp_path / "items.npy")
+
+
+def test_rows_are_counted_as_the_file_has_them(write, items):
+    for text, told in (
+        ("first,second,outcome\n1,2,\n1,3,\n1,2,maybe\n", "row 3 has the outcome 'maybe'"),
+        ("first,second,outcome\n1,2,1\n1,3,\n2,2,1\n", "row 3 pairs the item '2' with itself"),
+        ("first,second,outcome\n1,2,\n1,nobody,1\n", "row 2 names the item 'nobody'"),
+        ("first,second,outcome\n1,2,\n1,,1\n", "row 2 has nothing in column 'second'"),
+        ("first,second,winner\n1,2,\n1,2,3\n", "row 2 names the winner '3'"),
+        ("first,second,outcome,count\n1,2,,1\n1,2,1,-1\n", "row 2 has no proper count"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_answers(write("answers.csv", text), items)
+
+
+def test_columns_that_contradict_each_other_are_refused(write, items):
+    for text, told in (
+        ("first,second,outcome,winner,loser\n1,2,1,1,2\n2,1,1,1,2\n", "row 2 has the winner '1', which contradicts"),
+        ("first,second,winner,loser\n1,2,1,3\n", "row 1 has the loser '3', which contradicts its first and second"),
+        ("first,second,outcome,loser\n1,2,-1,2\n", "row 1 has the loser '2'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_answers(write("answers.csv", text), items)
+    agreed = write("answers.csv", "first,second,outcome,winner,loser\n1,2,-1,2,1\n1,2,0,tie,\n")
+    assert read_answers(agreed, items)[1].tolist() == [-1, 0]
+
+
+def test_what_comes_through_a_pipe_is_read_as_from_a_file(tmp_path):
+    """Large numbers are looked at twice, and formulas have their apostrophe taken away."""
+    table = tmp_path / "items.csv"
+    table.write_text("id,x\n'=x,20000000000000000.5\nz,1.5\n")
+    answers = tmp_path / "answers.csv"
+    answers.write_text("first,second,winner\n'=x,z,'=x\n")
+
+    def piped(path):
+        """The other end of a pipe that this file goes through."""
+        reading, writing = os.pipe()
+        os.write(writing, path.read_bytes())
+        os.close(writing)
+        return reading
+
+    ends = [piped(table), piped(answers)]
+    try:
+        items = read_items(Path(f"/dev/fd/{ends[0]}"))
+        assert items.features.index.tolist() == ["=x", "z"]
+        assert read_answers(Path(f"/dev/fd/{ends[1]}"), items)[1].tolist() == [1.0]
+    finally:
+        for end in ends:
+            os.close(end)

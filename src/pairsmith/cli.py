@@ -393,6 +393,8 @@ def fit(
             "outcomes": np.concatenate([outcomes for _, outcomes, _ in parts]),
         }
         weights = np.concatenate([counts for _, _, counts in parts])
+        if len(weights) == 0 and not labels:
+            raise ValueError(f"{answers[0]} holds no answers yet; nothing can be learned from it")
         if labels:
             known["labeled"], known["y"] = tables.read_labels(labels, table)
             best = None if better is None else tables.as_label(better, known["y"])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -491,6 +492,8 @@ def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]
         return found if best[1] else found[::-1]
     if len(found) == 2 or isinstance(better, str) != words:
         raise ValueError(f"better={better!r} is none of the labels, which are {told}; name one of them")
+    if not best[0]:
+        warnings.warn(f"no label is {better!r}: all are {told}, and count as the worse", stacklevel=2)
     other = found[0] if not best[0] else f"not {better}" if words else 0
     return np.array([other, better], dtype=None if kind == "U" else found.dtype)
 

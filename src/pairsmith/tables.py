@@ -77,7 +77,7 @@ def _texts_of(frame: pd.DataFrame) -> list[str]:
 
 def as_written(texts: pd.Series, path: Path) -> pd.Series:
     """A column of this file without what `write_csv` put in front of texts; other formats hold them as they are."""
-    if not {".csv", ".tsv"} & set(path.suffixes):
+    if kind_of(path) not in (".csv", ".tsv"):
         return texts
     return texts.map(lambda text: text[1:] if text[:1] == "'" and _FORMULA.match(text) else text)
 
@@ -95,7 +95,8 @@ class Items:
         found = self.find(ids)
         if np.any(found < 0):
             at = int(np.argmax(found < 0))
-            raise ValueError(f"{path}: row {at + 1} names the item {ids.iloc[at]!r}, which is not in {self.path}")
+            row = ids.index[at] + 1
+            raise ValueError(f"{path}: row {row} names the item {ids.iloc[at]!r}, which is not in {self.path}")
         return found
 
     def find(self, ids: Sequence[Any] | pd.Series) -> npt.NDArray[np.int64]:
@@ -256,37 +257,40 @@ def read_answers(
             f" {', '.join(columns)}"
         )
 
-    table = read_table(path, ids, may_be_empty=True)
+    def texts(columns: list[str]) -> list[str]:
+        return [*ids(columns), *({"winner", "loser"} & set(columns) - set(ids(columns)))]
+
+    table = read_table(path, texts, may_be_empty=True)
     names = ids(list(table.columns))
     if len(names) == 3:
         table = table[table[names[2]].notna() & (table[names[2]].astype(str).str.strip() != "")]
-    pairs = _different(
-        np.column_stack([items.rows(_texts(table[name], path), path) for name in names[:2]]), path, items
-    )
+    pairs = _pairs(table, names[:2], path, items)
     outcomes: npt.NDArray[np.float64] = np.ones(len(table))
     if names[-1] == "outcome":
         words = table["outcome"].astype(str).str.strip().str.lower()
         wrong = ~words.isin(WORDS)
         if wrong.any():
             at = int(np.argmax(wrong))
-            raise ValueError(
-                f"{path}: row {at + 1} has the outcome {words.iloc[at]!r}; use 1 or first, -1 or second, 0 or tie"
-            )
+            row, word = table.index[at] + 1, words.iloc[at]
+            raise ValueError(f"{path}: row {row} has the outcome {word!r}; use 1 or first, -1 or second, 0 or tie")
         outcomes = np.array([WORDS[word] for word in words])
     elif len(names) == 3:
-        winner = items.find(table["winner"])
+        winner = items.find(as_written(table["winner"].astype(str), path))
         first, second = winner == pairs[:, 0], winner == pairs[:, 1]
         wrong = ~(first | second | (table["winner"].astype(str).str.strip().str.lower() == "tie").to_numpy())
         if wrong.any():
             at = int(np.argmax(wrong))
             named = str(table["winner"].iloc[at])
-            raise ValueError(f"{path}: row {at + 1} names the winner {named!r}, which is neither of the two")
+            row = table.index[at] + 1
+            raise ValueError(f"{path}: row {row} names the winner {named!r}, which is neither of the two")
         outcomes = first * 1.0 - second * 1.0
+    _check_contradictions(table, names, pairs, outcomes, path, items)
     counts = np.ones(len(table))
     if "count" in table.columns:
         counts = pd.to_numeric(table["count"], errors="coerce").to_numpy(dtype=np.float64)
         if not np.all(counts >= 0):
-            raise ValueError(f"{path}: row {int(np.argmax(~(counts >= 0))) + 1} has no proper count; use a number >= 0")
+            row = table.index[int(np.argmax(~(counts >= 0)))] + 1
+            raise ValueError(f"{path}: row {row} has no proper count; use a number >= 0")
     return pairs, outcomes, counts
 
 
@@ -305,18 +309,42 @@ def read_pairs(path: Path, items: Items) -> npt.NDArray[np.int64]:
         )
 
     table = read_table(path, two, may_be_empty=True)
-    first, second = two(list(table.columns))
-    return _different(
-        np.column_stack([items.rows(_texts(table[name], path), path) for name in (first, second)]), path, items
-    )
+    return _pairs(table, two(list(table.columns)), path, items)
 
 
-def _different(pairs: npt.NDArray[np.int64], path: Path, items: Items) -> npt.NDArray[np.int64]:
+def _pairs(table: pd.DataFrame, names: list[str], path: Path, items: Items) -> npt.NDArray[np.int64]:
+    """The rows of the items that these two columns name, which must differ."""
+    pairs = np.column_stack([items.rows(_texts(table[name], path), path) for name in names])
     same = pairs[:, 0] == pairs[:, 1]
     if np.any(same):
         at = int(np.argmax(same))
-        raise ValueError(f"{path}: row {at + 1} pairs the item {items.features.index[pairs[at, 0]]!r} with itself")
+        row, name = table.index[at] + 1, items.features.index[pairs[at, 0]]
+        raise ValueError(f"{path}: row {row} pairs the item {name!r} with itself")
     return pairs
+
+
+def _check_contradictions(
+    table: pd.DataFrame,
+    used: list[str],
+    pairs: npt.NDArray[np.int64],
+    outcomes: npt.NDArray[np.float64],
+    path: Path,
+    items: Items,
+) -> None:
+    """Refuse a column `winner` or `loser` that says something else than the columns the outcome was read from."""
+    won = np.where(outcomes > 0, pairs[:, 0], pairs[:, 1])
+    lost = pairs.sum(axis=1) - won
+    for name, expected in (("winner", won), ("loser", lost)):
+        if name in used or name not in table.columns:
+            continue
+        named = items.find(as_written(table[name].astype(str), path))
+        wrong = (named >= 0) & (outcomes != 0) & (named != expected)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(
+                f"{path}: row {table.index[at] + 1} has the {name} {str(table[name].iloc[at])!r}, which contradicts its"
+                f" {' and '.join(used)}; correct it, or leave the column out"
+            )
 
 
 def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_be_empty: bool = False) -> pd.DataFrame:
@@ -325,10 +353,7 @@ def read_table(path: Path, text_columns: Callable[[list[str]], list[str]], may_b
         raise ValueError(f"{path}: there is no such file")
     if path.is_dir():
         raise ValueError(f"{path} is a folder, not a file")
-    source = opened(path)
-    kind = next((suffix for suffix in reversed(path.suffixes) if suffix not in (".gz", ".bz2", ".xz", ".zst")), "")
-    if not kind and isinstance(source, BytesIO):
-        kind = _kind_of(source.getvalue())
+    source, kind = opened(path), kind_of(path)
     if kind not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise ValueError(
             f"{path}: cannot read {kind or 'a file without an ending'}; use {READERS}, or .npy for features"
@@ -394,8 +419,12 @@ def _piped(path: Path, _device: int, _inode: int) -> bytes:  # numbers of descri
     return path.read_bytes()
 
 
-def _kind_of(content: bytes) -> str:
-    """The ending that what came through a pipe without a name would have."""
+def kind_of(path: Path) -> str:
+    """The ending of a table's name, without that of a compression; what came through a pipe is looked at."""
+    kind = next((suffix for suffix in reversed(path.suffixes) if suffix not in (".gz", ".bz2", ".xz", ".zst")), "")
+    if kind or not path.exists() or isinstance(source := opened(path), Path):
+        return kind
+    content = source.getvalue()
     line = content.lstrip().partition(b"\n")[0]
     if content.startswith(b"PAR1"):
         return ".parquet"
@@ -426,7 +455,9 @@ def _read_delimited(path: Path, separator: str, text_columns: Callable[[list[str
         # Whole numbers have become fractions where they stand beside some; those that were rounded come back as text.
         large = [name for name in names if table[name].dtype.kind == "f" and (table[name].abs() >= _EXACT).any()]
         if large:
-            written = pd.read_csv(path, sep=separator, usecols=large, index_col=False, dtype=str, keep_default_na=False)
+            written = pd.read_csv(
+                opened(path), sep=separator, usecols=large, index_col=False, dtype=str, keep_default_na=False
+            )
             for name in large:
                 if (written[name].map(_size) > _EXACT).any():
                     table[name] = written[name]
@@ -489,7 +520,9 @@ def id_column_of(columns: list[str], wanted: str | None = None) -> str:
 def _texts(column: pd.Series, path: Path) -> pd.Series:
     missing = column.isna() | (column.astype(str).str.strip() == "")
     if missing.any():
-        raise ValueError(f"{path}: row {int(np.argmax(missing)) + 1} has nothing in column {column.name!r}")
+        raise ValueError(
+            f"{path}: row {column.index[int(np.argmax(missing))] + 1} has nothing in column {column.name!r}"
+        )
     return as_written(column.astype(str), path).astype(object)
 
 

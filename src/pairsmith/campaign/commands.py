@@ -188,6 +188,8 @@ def export_answers(
         raise ValueError("--format parquet needs pyarrow; pip install 'pairsmith[data]'")
     name = "answers" if kind in exchange.TABLES else f"answers-{kind}"  # two formats have the same ending
     path = output or Path(f"{name}{exchange.ENDINGS[kind]}")
+    if output is None and path.exists():
+        raise ValueError(f"{path} is there already; name it with -o to replace it, or another file")
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):
@@ -212,6 +214,8 @@ def import_answers(
     ],
 ) -> None:
     """Add answers that were made elsewhere. The same file twice counts once.
+
+    An answer that says neither who gave it nor when is taken for one that is there already, if there is one like it.
 
     [bold]pairsmith campaign import retina.db answers.csv[/bold]
     """

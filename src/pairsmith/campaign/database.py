@@ -356,6 +356,7 @@ _SAYS = {
     "SQLITE_CORRUPT": "is damaged; restore it from a backup",
     "SQLITE_NOTADB": "is no campaign of pairsmith, or its beginning is damaged; name another file",
     "SQLITE_CANTOPEN": "cannot be opened; look whether it and its folder exist and may be written to",
+    "SQLITE_IOERR_SHM": "has no room for its log: the disk is full; nothing was lost, make room and try again",
     "SQLITE_IOERR": "could not be read or written: the disk reports an error",
 }
 

@@ -21,7 +21,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 # What proxies add to the requests they pass on.
-ADDED = ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "forwarded", "via")
+ADDED = ("x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "forwarded", "via")
 PROXIED = 400, "this request came through a proxy; serve with pairsmith label --invited behind one"
 
 
@@ -81,7 +81,7 @@ def _refusal(headers: Headers, method: str, local: bool) -> tuple[int, str] | No
     host = headers.get("host", "")
     if local and _name(host) not in ("127.0.0.1", "localhost", "::1"):
         return 400, "this campaign is served to its own machine only; use http://127.0.0.1"
-    if local and any(name in headers for name in ADDED):
+    if local and any(name in ADDED or name.startswith(("x-forwarded", "x-original-")) for name in headers):
         return PROXIED
     length = headers.get("content-length", "0")
     if not length.isdecimal():

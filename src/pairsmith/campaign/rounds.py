@@ -161,6 +161,7 @@ class Planner:
 
 def watch(store: Store) -> None:
     """Plan and report until the campaign is gone. What else goes wrong is shown on the dashboard, and tried again."""
+    from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.report import make
     from pairsmith.campaign.store import Gone
 
@@ -178,7 +179,8 @@ def watch(store: Store) -> None:
         except Gone:
             raise
         except ValueError as error:
-            store.save_report("problem", f"The next round could not be planned: {error}")
+            with suppress(CampaignError):  # on a full disk: whoever answers is told so
+                store.save_report("problem", f"The next round could not be planned: {error}")
             time.sleep(5)
         time.sleep(PAUSE)
 

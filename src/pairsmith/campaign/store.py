@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -90,6 +90,8 @@ class Store:
                 self._anchor.rollback()
             beside = (os.path.realpath(self.target) + ending for ending in ("-wal", "-shm"))
             self._files |= {name: database.identity(name) for name in beside}
+        self._touched: tuple[int, int] | None = None  # when the file itself was last written to, and its size then
+        self._kept = 0  # answers that were seen in it, of which none is ever deleted
         self._writer = self.engine.execution_options(write=True)
         self.clock = clock
         self._parts = lru_cache(4096)(self._read_parts)
@@ -130,6 +132,7 @@ class Store:
         """
         lost = next((name for name, known in self._files.items() if database.identity(name) != known), None)
         if lost is None:
+            self._check_contents()
             return
         # Into the file itself, wherever it is now: another file of this name would take the log for its own.
         kept = self._checkpoint()
@@ -142,6 +145,37 @@ class Store:
             f"{os.path.basename(lost)} was removed while in use, so {self.target} takes no more answers;"
             f" {'all so far are in it' if kept else 'some may be lost'}; stop pairsmith and start again"
         )
+
+    def _check_contents(self) -> None:
+        """Raise where somebody has copied another file over the campaign's, which stays the same file by its inode.
+
+        Connections that are open go by what they have read before. Only when the file itself was written to, as SQLite
+        does now and then too, a new one looks whether the answers are there.
+        """
+        if self._anchor is None:
+            return
+        found = os.stat(self.target)
+        touched = found.st_mtime_ns, found.st_size
+        if touched == self._touched:
+            return
+        try:
+            if found.st_size == 0:  # beside which SQLite would take the log for garbage, and delete it
+                raise sqlite3.DatabaseError
+            with closing(sqlite3.connect(self.target, timeout=10)) as fresh:
+                (kept,) = fresh.execute(
+                    "SELECT count(*) FROM answers JOIN leases ON leases.id = answers.lease"
+                    " JOIN pairs ON pairs.id = leases.pair JOIN people ON people.id = leases.person"
+                ).fetchone()
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+                return  # somebody is at work on it: the next look will tell
+            kept = -1
+        if kept < self._kept:
+            raise Gone(
+                f"{self.target} was overwritten while in use and does not hold all answers any more, so it takes no"
+                " others; stop pairsmith, put the right file back and start again"
+            )
+        self._touched, self._kept = touched, kept
 
     def _checkpoint(self) -> bool:
         """Move all that SQLite's log holds into the file itself, where that can be done."""
