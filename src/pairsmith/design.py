@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import qr
+from scipy.linalg.lapack import dtrtri
 from scipy.special import expit
 
 Floats = npt.NDArray[np.float64]
@@ -70,14 +71,14 @@ class Design:
         """How long all terms of a u = W'x can be together, x any difference of two items or row of A."""
         return terms_of(self.sizes, self.root)
 
-    def note_rounding(self, largest: float, terms: float) -> None:
-        """A pair was picked for its d_ij, the largest: how far may rounding have moved that, or another's?
+    def note_rounding(self, largest: Any, terms: Any) -> None:
+        """Pairs were picked for their d_ij, the largest: how far may rounding have moved that, or another's?
 
         eps takes as much from u as its `terms` are long, and |u|^2 is to be compared with the largest.
         """
-        if largest > 0:
-            blur = 8 * np.sqrt(len(self.extent)) * np.finfo(np.float64).eps * self.growth * terms / np.sqrt(largest)
-            self.uncertainty = max(self.uncertainty, float(blur))
+        share = np.divide(terms, np.sqrt(largest), out=np.zeros(np.shape(terms)), where=np.greater(largest, 0))
+        blur = 8 * np.sqrt(len(self.extent)) * np.finfo(np.float64).eps * self.growth * share
+        self.uncertainty = max(self.uncertainty, float(np.max(blur, initial=0.0)))
 
     def weight(self, i: Any, j: Any) -> Floats:
         """w_ij of pairs: p (1 - p) under the scores, or 1."""
@@ -170,7 +171,7 @@ def inverse_root(rows: Floats, prior: Floats) -> tuple[Floats, float]:
     R, order = qr(stacked, mode="r", pivoting=True, check_finite=False)
     R = R[: len(prior)]
     W = np.empty_like(R)
-    W[order] = solve_triangular(R, np.eye(len(R)), check_finite=False)
+    W[order], _ = dtrtri(R)
     return W / scale[:, None], float(2 * np.sum(np.log(np.abs(np.diag(R))) + np.log(scale)))
 
 

@@ -52,10 +52,9 @@ def engine(
         all_pairs = scan(design, remaining, team, diagnostics, tell, memory // 2)
         search = _Search(all_pairs, k, pool_size, memory)
         while search.left and (picked := search.picks()):
-            for i, j, d_ij, blur in picked:
+            for i, j, d_ij in picked:
                 gain = float(np.log1p(d_ij))
                 design.logdet += gain
-                design.note_rounding(d_ij, blur)
                 yield i, j, gain
 
 
@@ -108,14 +107,14 @@ class _Search:
 
     # The front: picks are made here.
 
-    def picks(self) -> list[tuple[int, int, float, float]]:
-        """Take the best remaining pairs into the design: some (i, j, d_ij, `terms` before it), none if none is left."""
+    def picks(self) -> list[tuple[int, int, float]]:
+        """Take the best remaining pairs into the design: some (i, j, d_ij), none if no pair is left."""
         while True:
             burst = int(_BURST / (self.X_front.size + 3 * self.d**2 + 2 * len(self.value)))
             count = 1 if self.capped else min(max(burst, 1), 256, self.left)
             if self.m + count > len(self.V):
                 self.V = np.vstack([self.V, np.empty((len(self.V) + count, self.d))])
-            place, gain, blur = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
+            place, gain, terms = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
             done = kernels.picks(
                 self.value,
                 self.first,
@@ -133,7 +132,7 @@ class _Search:
                 self.listed,
                 place,
                 gain,
-                blur,
+                terms,
             )
             if done:
                 break
@@ -147,6 +146,7 @@ class _Search:
                     return []
         self.m += done
         self.left -= done
+        self.design.note_rounding(gain[:done], terms[:done])
         place = place[:done]
         self.bound[self.chosen[place]] = -np.inf
         i = self.front_items[self.first[place]].tolist()
@@ -156,7 +156,7 @@ class _Search:
         if self.capped:
             full = self.remaining.full[self.front_items]
             self.value[full[self.first] | full[self.second]] = -np.inf
-        return list(zip(i, j, gain[:done].tolist(), blur[:done].tolist(), strict=True))
+        return list(zip(i, j, gain[:done].tolist(), strict=True))
 
     def draw_front(self) -> bool:
         """The largest of the pool; False if none is left that is sure to be the best of all pairs."""

@@ -35,7 +35,7 @@ from pairsmith.engine import engine
 from pairsmith.features import as_features, as_ridge, check_ids, digest, extremes, over_blocks
 from pairsmith.greedy import ALGORITHMS
 from pairsmith.information import mutual_information
-from pairsmith.scan import Scan
+from pairsmith.scan import Scan, single_threaded_blas
 from pairsmith.storage import Checkpoint, fingerprint, write_whole
 
 if TYPE_CHECKING:
@@ -269,7 +269,8 @@ def select(
     rows, extent = remaining.rows, high - low
     if rows.groups is None:  # items in none of the pairs of a list do not matter, however far out they are
         extent = np.ptp(features[np.unique(rows.pairs(np.arange(len(rows))))].astype(np.float64), axis=0)
-    design = Design(features, lam, known, compared, weighing, extent)
+    with single_threaded_blas():  # small factorizations, for which threads are far slower
+        design = Design(features, lam, known, compared, weighing, extent)
     everything = Remaining(remaining.rows, remaining.taken, np.full(n, np.iinfo(np.int64).max))
     start = design.logdet
     diagnostics: dict[str, Any] = {}
