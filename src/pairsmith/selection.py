@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -571,7 +572,7 @@ class _Bar:
         self.bar: Any = None
         self.done = done
         self.shown = 0.0
-        if wanted:
+        if wanted and sys.stderr is not None:  # closed
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
