@@ -532,7 +532,7 @@ def test_closed_streams_take_nothing_with_them(tmp_path):
     assert (tmp_path / "pairs.csv").read_text() == pairs
     for line in ("select items.npy -k 3", "rank items.npy model.json"):
         assert call(f"{line} >&-") == (2, "", "Error: standard output is closed; say where to write with -o\n")
-    quiet = "import sys; sys.stderr.close(); sys.stderr = None; import numpy as np, pairsmith as ps"
+    quiet = "import sys, numpy as np, pairsmith as ps; ps.select; sys.stderr.close(); sys.stderr = None"
     code = f"{quiet}; print(len(ps.select(np.eye(5), 2, ridge=1.0, progress=True)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "2\n")
