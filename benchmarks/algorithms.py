@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pairsmith as ps
-from pairsmith.greedy import ALGORITHMS
+from pairsmith.paper.greedy import ALGORITHMS
 
 # Seconds the paper reports (read off its figures and text) for d = 400, K = 200.
 PAPER = {

@@ -21,7 +21,7 @@ import pandas as pd
 from algorithms import features
 
 import pairsmith as ps
-from pairsmith.greedy import ALGORITHMS
+from pairsmith.paper.greedy import ALGORITHMS
 
 HERE = Path(__file__).resolve().parent
 SIZES = [300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store
-from pairsmith.tables import Items
+from pairsmith.files.tables import Items
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.
 settings.register_profile(

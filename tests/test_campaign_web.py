@@ -25,7 +25,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import items_of
-from pairsmith import cli, tables
 from pairsmith.campaign import database, exchange
 from pairsmith.campaign.create import create, read
 from pairsmith.campaign.database import CampaignError
@@ -33,7 +32,9 @@ from pairsmith.campaign.report import make as report_on
 from pairsmith.campaign.rounds import Worker
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import create_app, render
-from pairsmith.tables import Items
+from pairsmith.cli import commands as cli
+from pairsmith.files import tables
+from pairsmith.files.tables import Items
 from test_campaign_store import version_1
 
 PNG = b"\x89PNG\r\n\x1a\n and more"
@@ -394,7 +395,7 @@ def test_a_missing_extra_is_named(run, monkeypatch):
 
 
 def test_the_command_line_starts_without_the_app():
-    code = "import sys, pairsmith.cli; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
+    code = "import sys, pairsmith.cli.commands; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 

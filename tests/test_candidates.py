@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracle import all_pairs, pairs_within
 from pairsmith import AllPairs, PairList, WithinGroups
-from pairsmith.candidates import Remaining
+from pairsmith.data.candidates import Remaining
 
 group_names = st.lists(st.integers(0, 4), min_size=2, max_size=12)
 pair_lists = st.integers(2, 9).flatmap(

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 from oracle import assert_greedy, pairs_within
-from pairsmith import cli
-from pairsmith.tables import read_items
+from pairsmith.cli import commands as cli
+from pairsmith.files.tables import read_items
 
 
 @pytest.fixture

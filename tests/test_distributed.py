@@ -19,7 +19,8 @@ import zarr
 from distributed import Client, LocalCluster
 
 import pairsmith as ps
-from pairsmith import distributed, tiles
+from pairsmith.cluster import client as distributed
+from pairsmith.cluster import tasks as tiles
 
 X = np.random.default_rng(0).standard_normal((2500, 20))
 OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5), (7, 9)], "pool_size": 3000}
@@ -436,7 +437,7 @@ def test_another_version_is_said_in_one_line(farm, tmp_path, monkeypatch):
 
 LISTENING = """
 import os, psutil
-from pairsmith.distributed import connect
+from pairsmith.cluster.client import connect
 if __name__ == "__main__":
     with connect("local:2") as client, client.cluster:
         client.wait_for_workers(2, timeout=60)

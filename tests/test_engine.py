@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import pairsmith as ps
 from oracle import all_pairs, assert_exactly_greedy, assert_greedy
-from pairsmith import design as design_module
-from pairsmith import features as features_module
-from pairsmith.candidates import Remaining
-from pairsmith.design import Design
-from pairsmith.engine import engine
-from pairsmith.scan import Scan, workers
+from pairsmith.data import features as features_module
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.engine.scan import Scan
+from pairsmith.engine.search import engine
+from pairsmith.engine.threads import workers
 
 
 def gaussian(n, d, seed=0):
@@ -166,7 +166,6 @@ def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
     np.save(tmp_path / "narrow.npy", narrow)
     np.save(tmp_path / "whole.npy", np.round(narrow * 50).astype(np.int16))
     for comfortable in (0, 1 << 29):
-        monkeypatch.setattr(design_module, "COMFORTABLE", comfortable)
         monkeypatch.setattr(features_module, "COMFORTABLE", comfortable)
         for X in (narrow, np.load(tmp_path / "narrow.npy", mmap_mode="r"), np.asfortranarray(narrow)):
             for options in ({}, {"pool_size": 500}):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import pairsmith as ps
 from oracle import all_pairs, assert_exactly_greedy, assert_greedy, logdet, pairs_within
-from pairsmith.greedy import ALGORITHMS
+from pairsmith.paper.greedy import ALGORITHMS
 
 every_algorithm = pytest.mark.parametrize("algorithm", [*ALGORITHMS, "engine"])
 

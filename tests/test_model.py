@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
-from pairsmith.logistic import auc
-from pairsmith.model import RIDGES, _Data, _folds
+from pairsmith.model.bradley_terry import RIDGES, _Data, _folds
+from pairsmith.model.logistic import auc
 
 MASKED = np.ma.array([1, -1], mask=[False, True])
 

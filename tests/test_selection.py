@@ -13,7 +13,7 @@ from scipy import sparse
 
 import pairsmith as ps
 from oracle import all_pairs, assert_greedy, logdet
-from pairsmith import storage
+from pairsmith.files import write as storage
 
 X = np.random.default_rng(0).standard_normal((10, 3))
 FINE = ps.select(X, 5, ridge=0.1)

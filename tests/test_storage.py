@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import pairsmith as ps
-from pairsmith import cli
-from pairsmith.storage import Checkpoint, descriptor, write_whole
+from pairsmith.cli import commands as cli
+from pairsmith.files.checkpoint import Checkpoint
+from pairsmith.files.write import descriptor, write_whole
 
 X = np.random.default_rng(0).standard_normal((1200, 8))
 OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5)]}
@@ -203,7 +204,7 @@ def test_what_is_no_file_is_written_to_and_stays(tmp_path):
 def test_an_open_file_is_written_to_where_it_is(tmp_path):
     log = tmp_path / "log.txt"
     script = (
-        "from pairsmith.storage import write_whole; print('before');"
+        "from pairsmith.files.write import write_whole; print('before');"
         "write_whole('/dev/stdout', lambda part: part.write_text('whole\\n')); print('after')"
     )
     with log.open("w") as file:

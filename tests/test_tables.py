@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairsmith.tables import Items, as_label, read_answers, read_items, read_labeled, read_labels, read_pairs
+from pairsmith.files.tables import Items, as_label, read_answers, read_items, read_labeled, read_labels, read_pairs
 
 BIG = 2**60 + 1
 

@@ -6,26 +6,21 @@
 
 The map, from the outside in:
 
-    cli          the command line
-    campaign     labelling with people: pages, answers, rounds
-    selection    select() and Selection: input checked, names resolved, run, timed
+    cli          the command line: parse, call the library, print
+    campaign     labelling with people: pages, answers, rounds, reports
+    selection    select() and Selection: problem -> criterion -> run -> selection
+    criteria     what a pair is worth
+    cluster      the engine's scans on the workers of a Dask cluster
     model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
-    logistic     the model's numerics
-    engine       the default algorithm: exact, from a few scans of all pairs
-    scan         every pair whose gain reaches a floor, screened in float32, tiled
-    distributed  the same scan by tasks of a Dask cluster
-    tiles        features by blocks of rows, and the pure functions of them that make a scan
     certificate  how far the picks can be from the best possible ones
-    greedy       the paper's eight algorithms
-    objectives   criteria other than D-optimality
-    information  one of them: mutual information
-    design       the information matrix A, its log det, whitened features
-    candidates   which pairs may be asked: AllPairs, WithinGroups, PairList
-    kernels      compiled inner loops
-    features     what users pass as features, checked
-    storage      files written whole, checkpoints
-    tables       items, labels and pairs read from files by id
+    engine       the default search: exact, from a few scans of all pairs
+    paper        the paper's eight algorithms
+    design       the information matrix, its log det, weights of answers
+    data         items with features, and the pairs of them that may be asked
+    files        tables read and written, files written whole, checkpoints
     datasets     data to try it on: synthetic, embedded, and loaders for published files
+
+Each room's own docstring lists its modules and says what its words mean. Imports point down this list only.
 
 The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
 these pages. Row numbers count from 0.
@@ -36,21 +31,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairsmith import datasets
-    from pairsmith.candidates import AllPairs, PairList, WithinGroups
-    from pairsmith.design import Design
-    from pairsmith.model import BradleyTerry, BradleyTerryCV
+    from pairsmith.data.candidates import AllPairs, PairList, WithinGroups
+    from pairsmith.design.information import Design
+    from pairsmith.model.bradley_terry import BradleyTerry, BradleyTerryCV
     from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
 
 # Loaded on first use: numba and its compiled kernels take a while, and `import pairsmith` should not.
 _HOME = {
-    "AllPairs": "candidates",
-    "PairList": "candidates",
-    "WithinGroups": "candidates",
-    "BradleyTerry": "model",
-    "BradleyTerryCV": "model",
-    "Design": "design",
+    "AllPairs": "data.candidates",
+    "PairList": "data.candidates",
+    "WithinGroups": "data.candidates",
+    "BradleyTerry": "model.bradley_terry",
+    "BradleyTerryCV": "model.bradley_terry",
+    "Design": "design.information",
     "Selection": "selection",
     "select": "selection",
 }

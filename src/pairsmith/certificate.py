@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from pairsmith.candidates import Ints, Remaining
-from pairsmith.design import Design, Floats
-from pairsmith.scan import Scan, Tell, workers
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.engine.scan import Scan, Tell
+from pairsmith.engine.threads import workers
 
 _ROUNDING = 1e-9  # added to the bound, relatively: far more than float64 gets wrong
 

@@ -17,32 +17,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith import objectives
-from pairsmith.candidates import (
+from pairsmith.certificate import upper_bound
+from pairsmith.criteria.a_optimal import a_optimal
+from pairsmith.criteria.entropy import entropy
+from pairsmith.criteria.fisher import fisher
+from pairsmith.criteria.mutual_information import mutual_information
+from pairsmith.criteria.random import random
+from pairsmith.data import fingerprint
+from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
+from pairsmith.data.candidates import (
     AllPairs,
     Candidates,
-    Ints,
     PairList,
     Remaining,
     WithinGroups,
-    as_items,
-    as_pairs,
-    check_items,
-    refuse_masked,
 )
-from pairsmith.certificate import upper_bound
-from pairsmith.design import COMFORTABLE, Design, Floats
-from pairsmith.engine import engine
-from pairsmith.features import as_features, as_ridge, check_ids, digest, extremes, over_blocks
-from pairsmith.greedy import ALGORITHMS
-from pairsmith.information import mutual_information
-from pairsmith.scan import Scan, single_threaded_blas
-from pairsmith.storage import Checkpoint, fingerprint, write_whole
+from pairsmith.data.features import COMFORTABLE, Features, extremes, some_rows
+from pairsmith.data.frames import as_features, check_finite, check_ids
+from pairsmith.data.ridge import as_ridge
+from pairsmith.design.blas import single_threaded_blas
+from pairsmith.design.information import Design
+from pairsmith.engine.scan import Scan
+from pairsmith.engine.search import engine
+from pairsmith.files.checkpoint import Checkpoint
+from pairsmith.files.write import write_whole
+from pairsmith.paper.greedy import ALGORITHMS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pairsmith.model import BradleyTerry
+    from pairsmith.model.bradley_terry import BradleyTerry
 
 # Each with the bytes it needs for every candidate; those with a model weigh answers by it.
 OBJECTIVES = {
@@ -218,16 +222,20 @@ def select(
     threads = _threads(n_jobs)
     # What the samples of mutual information happen to be is nobody's wish: without a seed they are always the same.
     rng = _generator(0 if random_state is None and objective == "mutual-information" else random_state)
-    cluster, named = None, None
+    cluster = None
     if client is not None:
-        from pairsmith.distributed import Cluster
+        from pairsmith.cluster.client import Cluster
 
         cluster = Cluster(client)
-        X, named = cluster.features(X)
-    features, ids = as_features(X)
-    if named is not None:
-        check_ids(named)
-    ids, n = ids if named is None else named, len(features)
+    features: Features
+    if cluster is not None and cluster.reads(X):
+        features, ids = cluster.features(X)
+        check_finite(features)
+        if ids is not None:
+            check_ids(ids)
+    else:
+        features, ids = as_features(X)
+    n, d = features.shape
     refinements = _refinements(certify)
     if refinements is not None and objective in GAINS:
         raise ValueError(f"certify bounds log det, which is not what objective={objective!r} maximises; leave it out")
@@ -246,7 +254,7 @@ def select(
 
     if algorithm == "auto":
         algorithm = "engine" if by_engine else objective
-    large = len(remaining.rows) > 10_000_000 or features.size * 32 > COMFORTABLE
+    large = len(remaining.rows) > 10_000_000 or n * d * 32 > COMFORTABLE
     memory = _memory() if large or algorithm != "engine" else 1 << 31
     _check_memory(algorithm, len(remaining.rows), n * k, memory)
     if checkpoint is not None and not isinstance(checkpoint, str | os.PathLike):
@@ -256,7 +264,7 @@ def select(
     scores = None
     if objective in WITH_MODEL:
         model = _model(features, objective, known, labels, better, comparisons, outcomes, model)
-        scores = np.concatenate(over_blocks(features, partial(_scores, model.coef_)))
+        scores = np.concatenate(features.over_blocks(partial(_scores, model.coef_)))
     if objective == "averaged-d-optimal":
         assert scores is not None
         assert model is not None
@@ -269,7 +277,7 @@ def select(
 
     rows, extent = remaining.rows, high - low
     if rows.groups is None:  # items in none of the pairs of a list do not matter, however far out they are
-        extent = np.ptp(features[np.unique(rows.pairs(np.arange(len(rows))))].astype(np.float64), axis=0)
+        extent = np.ptp(features.rows(np.unique(rows.pairs(np.arange(len(rows))))), axis=0)
     with single_threaded_blas():  # small factorizations, for which threads are far slower
         design = Design(features, lam, known, compared, weighing, extent)
     everything = Remaining(remaining.rows, remaining.taken, np.full(n, np.iinfo(np.int64).max))
@@ -307,15 +315,15 @@ def select(
 
         bar.tell("picking")
         if objective == "random":
-            steps = objectives.random(design, remaining, rng)
+            steps = random(design, remaining, rng)
         elif objective == "a-optimal":
-            steps = objectives.a_optimal(design, remaining, threads)
+            steps = a_optimal(design, remaining, threads)
         elif objective == "entropy":
             assert scores is not None
-            steps = objectives.entropy(design, remaining, left, scores)
+            steps = entropy(design, remaining, left, scores)
         elif objective == "fisher":
             assert scores is not None
-            steps = objectives.fisher(design, remaining, scores, compared, lam, threads)
+            steps = fisher(design, remaining, scores, compared, lam, threads)
         elif objective == "mutual-information":
             assert model is not None
             posterior = design.X, model.coef_, model.covariance_root_
@@ -326,7 +334,7 @@ def select(
             steps = ALGORITHMS[algorithm].run(design, remaining, left, threads, diagnostics)
         try:
             with closing(steps):
-                for _, (i, j, gain) in zip(range(left), steps, strict=False):
+                for _, (i, j, gain, _) in zip(range(left), steps, strict=False):
                     note(i, j, gain)
                     bar.advance()
                     if saved:
@@ -447,7 +455,7 @@ def _refinements(certify: bool | int) -> int | None:
 
 
 def _model(
-    features: npt.NDArray[Any],
+    features: Features,
     objective: str,
     known: Ints,
     labels: npt.ArrayLike | None,
@@ -457,7 +465,7 @@ def _model(
     model: BradleyTerry | None,
 ) -> BradleyTerry:
     """The model given, or one fitted to what is known."""
-    from pairsmith.model import BradleyTerry
+    from pairsmith.model.bradley_terry import BradleyTerry
 
     d = features.shape[1]
     if model is not None:
@@ -479,7 +487,7 @@ def _model(
         if given is not None and np.shape(given) != (count,):
             raise ValueError(f"{name} has shape {np.shape(given)}, but {of} has {count} entries; give one for each")
     items = np.unique(np.concatenate([known if labels is not None else known[:0], pairs.ravel()]))
-    X = features[items].astype(np.float64)
+    X = features.rows(items)
     return BradleyTerry(ridge=usual_ridge(features), better=better).fit(
         X,
         labels,
@@ -489,9 +497,9 @@ def _model(
     )
 
 
-def usual_ridge(features: npt.NDArray[Any]) -> float:
+def usual_ridge(features: Features) -> float:
     """The model's ridge where nobody chose one: scores then have a standard deviation of 2 before any answer."""
-    some = features[:: -(-len(features) // 5000)].astype(np.float64)
+    some = some_rows(features, 5000)
     spread = float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
     return spread / 8 if spread > 0 else 1.0
 
@@ -501,18 +509,18 @@ def _scores(coef: Floats, _low: int, block: npt.NDArray[Any]) -> Floats:
     return scores
 
 
-def _doubt(features: npt.NDArray[Any], model: BradleyTerry) -> float:
+def _doubt(features: Features, model: BradleyTerry) -> float:
     """By how much to shrink scores so that p is, roughly, averaged over the posterior: 1 / sqrt(1 + pi v / 8).
 
     v is the posterior variance of a difference of scores, for a pair of items drawn at random (MacKay's approximation).
     """
-    some = features[:: -(-len(features) // 5000)].astype(np.float64) @ model.covariance_root_
+    some = some_rows(features, 5000) @ model.covariance_root_
     variance = 2 * float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
     return float(1 / np.sqrt(1 + np.pi * variance / 8))
 
 
 def _problem(
-    features: npt.NDArray[Any],
+    features: Features,
     ridge: float,
     known: Ints,
     compared: Ints,
@@ -524,15 +532,17 @@ def _problem(
     """What decides the greedy sequence, for the checkpoint to compare."""
     rows = remaining.rows
     return {
-        "items": len(features),
+        "items": features.shape[0],
         "ridge": ridge,
         "max_per_item": cap,
         "objective": objective,
-        "features": digest(features),
-        "candidates": fingerprint(rows.partner, rows.first, rows.count),
-        "labeled items": fingerprint(np.unique(known, return_counts=True)[0], np.unique(known, return_counts=True)[1]),
-        "comparisons": fingerprint(compared[np.lexsort(compared.T)]),
-        **({} if scores is None else {"model": fingerprint(scores)}),
+        "features": fingerprint.of_features(features),
+        "candidates": fingerprint.of_arrays(rows.partner, rows.first, rows.count),
+        "labeled items": fingerprint.of_arrays(
+            np.unique(known, return_counts=True)[0], np.unique(known, return_counts=True)[1]
+        ),
+        "comparisons": fingerprint.of_arrays(compared[np.lexsort(compared.T)]),
+        **({} if scores is None else {"model": fingerprint.of_arrays(scores)}),
     }
 
 

@@ -22,9 +22,9 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.media import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
-from pairsmith.model import classes_of
-from pairsmith.storage import write_whole
-from pairsmith.tables import Items, id_column_of, read_items, read_table
+from pairsmith.files.tables import Items, id_column_of, read_items, read_table
+from pairsmith.files.write import write_whole
+from pairsmith.model.bradley_terry import classes_of
 
 KINDS = ("text", "markdown", "image", "audio")
 _SHOWN = list[tuple[str, str]]

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from pairsmith.campaign.store import SECOND, Store
-from pairsmith.storage import write_whole
-from pairsmith.tables import Items, as_written, contents, read_answers, read_table, write_table
+from pairsmith.files.tables import Items, as_written, contents, read_answers, read_table, write_table
+from pairsmith.files.write import write_whole
 
 TABLES = ("csv", "jsonl", "parquet")
 ENDINGS = {

@@ -13,11 +13,13 @@ from scipy.special import ndtr
 
 from pairsmith.campaign.rounds import evidence, learn
 from pairsmith.campaign.store import EMPTY_REPORT, Known
-from pairsmith.candidates import WithinGroups
-from pairsmith.design import Design, Floats
-from pairsmith.features import as_ridge, extremes
-from pairsmith.logistic import auc_of_comparisons
-from pairsmith.model import BradleyTerry
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import WithinGroups
+from pairsmith.data.features import extremes, from_array
+from pairsmith.data.ridge import as_ridge
+from pairsmith.design.information import Design
+from pairsmith.model.bradley_terry import BradleyTerry
+from pairsmith.model.logistic import auc_of_comparisons
 from pairsmith.selection import select
 
 POINTS = 16  # of each curve
@@ -122,7 +124,8 @@ def _information(known: Known, asked: npt.NDArray[np.int64]) -> tuple[Floats, Fl
         )
     except ValueError:  # answers from elsewhere may be to more pairs than the campaign would ask
         chance = None
-    own = Design(X, as_ridge("auto", X, extremes(X)), known.labeled)
+    features = from_array(X)
+    own = Design(features, as_ridge("auto", features, extremes(features)), known.labeled)
     start = own.logdet
     designed = [start]
     for i, j in asked:

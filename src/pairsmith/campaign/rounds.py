@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Known, Store
-    from pairsmith.model import BradleyTerry
+    from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.selection import Selection
 
 PAUSE = 0.3  # seconds between two looks at the campaign
@@ -34,12 +34,13 @@ LARGEST = 16  # times the size of a round that one may have where people are fas
 
 def learn(known: Known) -> BradleyTerry | None:
     """The model of the answers and labels so far, None before the first."""
-    from pairsmith.model import BradleyTerry
+    from pairsmith.data.features import from_array
+    from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.selection import usual_ridge
 
     if len(known.answers) == 0 and len(known.labels) == 0:
         return None
-    return BradleyTerry(usual_ridge(known.features.to_numpy())).fit(known.features, **evidence(known))
+    return BradleyTerry(usual_ridge(from_array(known.features.to_numpy()))).fit(known.features, **evidence(known))
 
 
 def evidence(known: Known) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def possible(known: Known, max_per_item: int | None) -> int:
     """How many pairs another round can have at most."""
     import numpy as np
 
-    from pairsmith.candidates import AllPairs, WithinGroups
+    from pairsmith.data.candidates import AllPairs, WithinGroups
 
     n = len(known.features)
     rows = (AllPairs() if known.groups is None else WithinGroups(known.groups)).rows(n)
@@ -89,7 +90,7 @@ def design(
 
     A criterion that uses a model gives way to d-optimal before the first label or answer.
     """
-    from pairsmith.candidates import WithinGroups
+    from pairsmith.data.candidates import WithinGroups
     from pairsmith.selection import WITH_MODEL, select
 
     if k < 1:

@@ -36,7 +36,7 @@ def synthetic(
     else:
         if not 0 <= comparisons <= total:
             raise ValueError(f"comparisons={comparisons}, but {n} items have {total} pairs")
-        from pairsmith.candidates import AllPairs
+        from pairsmith.data.candidates import AllPairs
 
         pairs = AllPairs().rows(n).pairs(rng.choice(total, comparisons, replace=False, shuffle=False))
     outcomes = np.where(rng.random(len(pairs)) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pairsmith.datasets.base import Dataset, Ints, file_in
-from pairsmith.tables import as_label, read_answers, read_items, read_labels
+from pairsmith.files.tables import as_label, read_answers, read_items, read_labels
 
 
 def mslr(folder: str | Path, *, rows: int | None = None) -> Dataset:
@@ -95,7 +95,7 @@ def rop(folder: str | Path, name: str = "rop", better: str | float | None = None
     comparisons.csv has the columns first, second and outcome, and count where an answer stands for several.
     Of two labels that are words, `better` names the better one.
     """
-    from pairsmith.model import classes_of
+    from pairsmith.model.bradley_terry import classes_of
 
     items = read_items(file_in(folder, "features.csv"))
     found = {}

@@ -23,19 +23,20 @@ b = exp(-s), and floor / 2 in h. They add at most d_ij / 2 <= 2 (p_i + p_j) to t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
-import threadpoolctl
 
-from pairsmith import kernels
-from pairsmith.candidates import Remaining
-from pairsmith.design import Design, Floats, logistic_weight
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.design.kernels import distances, pair_distances
+from pairsmith.design.weights import logistic_weight
+from pairsmith.engine import kernels
+from pairsmith.engine.threads import Workers
 
 EQUAL = 1e-12  # gains this close, relatively, are taken for equal
 
@@ -50,32 +51,6 @@ _FOUND = 1 << 19  # pairs that a thread collects before it hands them over
 
 Hits = tuple[Any, Any, Any]  # i, j and d_ij or a bound on it, as parallel arrays
 Tell = Callable[[str], None]
-
-
-class Workers:
-    """Threads for the loops over blocks, with BLAS held to one thread in each: results do not depend on how many."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self.pool = ThreadPoolExecutor(threads)
-
-    def share(self, work: Callable[[Any], None], tasks: Iterable[Any]) -> None:
-        tasks = list(tasks)
-        if self.threads == 1 or len(tasks) < 2:
-            for task in tasks:
-                work(task)
-        else:
-            list(self.pool.map(work, tasks))
-
-
-@contextmanager
-def workers(threads: int) -> Iterator[Workers]:
-    with single_threaded_blas():
-        team = Workers(threads)
-        try:
-            yield team
-        finally:
-            team.pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
@@ -265,10 +240,11 @@ class Scan:
         if self.Z is not None:
             kept: Floats = self.Z[items]
             return kept
-        Z, step = np.empty((len(items), self.d)), max(1, _BLOCK // self.d)
+        features = self.design.features
+        Z, step = np.empty((len(items), self.d)), features.rows_at_once
 
         def work(low: int) -> None:
-            self._whiten(items[low : low + step], Z[low : low + step])
+            Z[low : low + step] = features.project(items[low : low + step], *self.whitener)
 
         self.team.share(work, range(0, len(items), step))
         return Z
@@ -282,7 +258,7 @@ class Scan:
         else:
             items, (i, j) = renumber(self.n, i, j)
             Z = self.whitened(items)
-        kernels.pair_distances(Z, Z, i, j, gains)
+        pair_distances(Z, Z, i, j, gains)
         return gains if weight is None else gains * weight
 
     def _among(self, items: Any) -> tuple[Any, Any, Floats]:
@@ -481,7 +457,7 @@ def reaching(
     size = int(arrays[3][high] - arrays[3][low])
     gains, out = np.empty((2, size + 1))
     i, j = np.empty((2, size + 1), dtype=np.int32)
-    kernels.distances(Z, *arrays, low, high, gains)
+    distances(Z, *arrays, low, high, gains)
     if scores is not None:
         kernels.weigh(gains, scores, *arrays, low, high)
     found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
@@ -551,33 +527,3 @@ def join(hits: list[Hits]) -> Hits:
         return _no_hits()
     i, j, bound = (np.concatenate(part) for part in zip(*hits, strict=True))
     return i, j, bound
-
-
-@cache
-def _blas_libraries() -> threadpoolctl.ThreadpoolController:
-    """Looked for once, which takes a millisecond."""
-    import scipy.linalg.cython_blas  # noqa: F401  (what the kernels' products call; now it is loaded to be found)
-
-    return threadpoolctl.ThreadpoolController()
-
-
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limit: Any = None
-
-
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """BLAS with one thread while anybody works here; as it was after the last of them."""
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas_libraries().limit(limits=1, user_api="blas")
-        _blas_users += 1
-    try:
-        yield
-    finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limit.restore_original_limits()

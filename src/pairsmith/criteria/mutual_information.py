@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, log_expit
 
-from pairsmith.candidates import Ints, Remaining
-from pairsmith.design import Design, Floats, Steps
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.design.steps import Step, Steps
 
 _SAMPLES = 1024  # of the posterior, while all answers to the pairs picked are counted
 _OUTCOMES = 4096  # as many answers are counted; beyond, worlds are drawn
@@ -102,7 +104,7 @@ def mutual_information(
         remaining.take(i, j)
         if len(picked) == k:
             _report(np.array(picked), X, coef, covariance_root, rng, diagnostics)
-        yield i, j, gain
+        yield Step(i, j, gain, design.logdet)
 
 
 class _Outcomes:

@@ -24,10 +24,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from pairsmith.candidates import Bools, Ints, as_items, check_items, refuse_masked
-from pairsmith.features import check_exact, without_ids
-from pairsmith.logistic import auc, auc_of_comparisons, average, blocks, minimise
-from pairsmith.storage import write_whole
+from pairsmith.data.arrays import Bools, Ints, as_items, check_items, refuse_masked
+from pairsmith.data.frames import check_exact, without_ids
+from pairsmith.files.write import write_whole
+from pairsmith.model.logistic import auc, auc_of_comparisons, average, blocks, minimise
 
 if TYPE_CHECKING:
     import pandas as pd

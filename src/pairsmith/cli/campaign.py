@@ -119,8 +119,8 @@ def create(
     """
     needs_app()
     from pairsmith.campaign import create as creation
+    from pairsmith.files.tables import as_label, contents, read_labels
     from pairsmith.selection import OBJECTIVES
-    from pairsmith.tables import as_label, contents, read_labels
 
     creation.check_place(target)
     if objective not in OBJECTIVES:
@@ -180,7 +180,7 @@ def export_answers(
     """
     needs_app()
     from pairsmith.campaign import exchange
-    from pairsmith.storage import descriptor
+    from pairsmith.files.write import descriptor
 
     if kind not in exchange.ENDINGS:
         raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import pairsmith as ps
-from pairsmith.features import as_features, without_ids
+from pairsmith.data.frames import as_features, without_ids
 
 BIG = 2**60 + 1
 NAMES = ["u", "v", "w"]
@@ -43,7 +43,7 @@ def test_whole_numbers_that_float64_cannot_hold_are_refused(X, place):
     "X", [[[2**53, 1], [0, 2]], [[2.0**70, 1], [0, 2]], np.eye(2, dtype=np.uint64), pd.DataFrame({"a": [2.0**70, 1]})]
 )
 def test_numbers_that_float64_holds_are_not(X):
-    np.testing.assert_array_equal(as_features(X)[0], np.asarray(X, dtype=np.float64))
+    np.testing.assert_array_equal(as_features(X)[0].rows(slice(None)), np.asarray(X, dtype=np.float64))
 
 
 def test_ids_are_taken_from_wherever_they_are():

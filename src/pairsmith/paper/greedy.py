@@ -2,7 +2,7 @@
 
 Two axes. A *rule* says how a pair's proxy gain d_e = x_e'A^-1 x_e is known at the current step: naive, through a
 factorization, or by scalar updates. A *search* finds the largest: exhaustively, or lazily through a heap of
-stale gains, which submodularity makes upper bounds. Each algorithm is a generator of (i, j, gain); all eight
+stale gains, which submodularity makes upper bounds. Each algorithm is a generator of steps; all eight
 give the greedy sequence, the smaller (i, j) among gains that are equal in floating point. They keep the paper's
 complexity, so that their timings mean what the paper's mean.
 """
@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from pairsmith import kernels
-from pairsmith.candidates import Remaining
-from pairsmith.design import Design, Floats, Steps
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.design.kernels import CANCELLED, best, distances
+from pairsmith.design.steps import Step, Steps
+from pairsmith.paper import kernels
 
 _BLOCK = 1 << 18  # pairs that one thread treats at a time: their gains (2 MB) stay in the cache
 _NAIVE_BLOCK = 1 << 12  # pairs whose difference vectors are multiplied with the root at a time
@@ -81,7 +84,7 @@ class Factorization:
 
     def gains(self, low: int, high: int, out: Floats) -> Floats:
         start = self.run.remaining.rows.start
-        kernels.distances(self.Z, *self.run.row_arrays(), low, high, out)
+        distances(self.Z, *self.run.row_arrays(), low, high, out)
         return out[: start[high] - start[low]]
 
 
@@ -102,7 +105,7 @@ class Scalar:
         """Whether subtraction has eaten the digits (gains collapse when k passes d); then the next gains are afresh."""
         if self.rho is None:
             self.computed_at = largest
-        elif largest < kernels.CANCELLED * self.computed_at:
+        elif largest < CANCELLED * self.computed_at:
             self.from_scratch.update(self.rho)
             self.rho = None
             return True
@@ -135,7 +138,7 @@ def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
     def search(block: tuple[int, int]) -> tuple[float, int]:
         out = np.empty(0) if isinstance(rule, Scalar) else np.empty(largest_block)
         gains = rule.gains(*block, out)
-        largest, number = kernels.best(gains, *run.row_arrays(), *block, run.remaining.full, taken)
+        largest, number = best(gains, *run.row_arrays(), *block, run.remaining.full, taken)
         return largest, -number  # so that the maximum is the smaller number among equals
 
     with ThreadPoolExecutor(run.threads) as pool:
@@ -152,7 +155,7 @@ def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
             run.design.note_rounding(largest, run.design.terms())
             gain, v = run.design.add(i, j)
             run.remaining.take(i, j)
-            yield i, j, gain
+            yield Step(i, j, gain, run.design.logdet)
             rule.update(v)
 
 
@@ -195,7 +198,7 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
         exact, V[step] = design.add(i, j)
         design.note_rounding(np.expm1(exact), terms)
         remaining.take(i, j)
-        yield i, j, exact
+        yield Step(i, j, exact, design.logdet)
         if rule == kernels.SCALAR and not memoize:
             rho[:, step] = X @ V[step]
 

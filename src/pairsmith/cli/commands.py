@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pairsmith.campaign import commands as campaigns
 from pairsmith.campaign import is_campaign, printable
+from pairsmith.cli import campaign as campaigns
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pairsmith.model import BradleyTerry
+    from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.selection import Selection
 
 app = typer.Typer(
@@ -256,7 +256,7 @@ def select(
     import numpy as np
 
     import pairsmith
-    from pairsmith import tables
+    from pairsmith.files import tables
     from pairsmith.selection import WITH_MODEL
 
     if refinements and not certify:
@@ -369,7 +369,7 @@ def fit(
     from rich.markup import escape
 
     import pairsmith
-    from pairsmith import tables
+    from pairsmith.files import tables
 
     known: dict[str, Any]
     best: Any = None
@@ -466,8 +466,8 @@ def rank(
         _check_place(plot, [Path(items), model, output], (".png", ".svg", ".pdf"))
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
-    from pairsmith import tables
-    from pairsmith.model import BradleyTerry
+    from pairsmith.files import tables
+    from pairsmith.model.bradley_terry import BradleyTerry
 
     fitted = None if model is None else BradleyTerry.load(model)
     if is_campaign(items):
@@ -570,7 +570,7 @@ def info(
 
 
 def _load(path: Path, features: pd.DataFrame) -> BradleyTerry:
-    from pairsmith.model import BradleyTerry
+    from pairsmith.model.bradley_terry import BradleyTerry
 
     model = BradleyTerry.load(path)
     _matching(model, features)
@@ -599,7 +599,7 @@ def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from pairsmith.storage import write_whole
+    from pairsmith.files.write import write_whole
 
     shown = frame if len(frame) <= 60 else frame.iloc[[*range(30), *range(len(frame) - 30, len(frame))]]
     figure, axis = plt.subplots(figsize=(7, 1.2 + 0.2 * len(shown)), layout="constrained")
@@ -645,7 +645,7 @@ def _cluster(where: str | None) -> Iterator[Any]:
         return
     if find_spec("distributed") is None:
         raise ValueError("--dask needs Dask; pip install 'pairsmith[distributed]'")
-    from pairsmith.distributed import connect
+    from pairsmith.cluster.client import connect
 
     with connect(where) as client:
         yield client
@@ -689,7 +689,7 @@ def _check_place(path: Path, inputs: list[Path | None], endings: tuple[str, ...]
 
 def _print_frame(frame: pd.DataFrame) -> None:
     """As CSV, to a file or another program as it is written to files, to a terminal without what would command it."""
-    from pairsmith.tables import map_texts, write_csv
+    from pairsmith.files.tables import map_texts, write_csv
 
     write_csv(map_texts(frame, printable) if sys.stdout.isatty() else frame, sys.stdout)
 
@@ -726,7 +726,3 @@ def _summarise(selection: Selection, path: Path) -> None:
         )
     console.print(table)
     console.print(f"Wrote {escape(printable(str(path)))}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,29 +1,22 @@
-"""What users pass as features and ridge, checked once, at the door."""
+"""What users pass as features: arrays, data frames and tables with ids, checked once, at the door."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.candidates import refuse_masked
-from pairsmith.design import COMFORTABLE
+from pairsmith.data.arrays import refuse_masked
+from pairsmith.data.features import Features, from_array, over_blocks
 
-_BLOCK = 1 << 22  # numbers looked at at a time
 _EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
 
 
-def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
-    """X as a finite (N, d) array, and its items' ids if it names them.
-
-    In float64, unless that would be a copy of more than COMFORTABLE bytes: then it stays as it is, of whatever
-    numeric type, in memory or mapped from a file. So do features that are elsewhere, and have `over_blocks`.
-    """
+def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
+    """What users pass as X, checked, and its items' ids if it names them."""
     columns = None
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is a path, {X}; read it first, or give a client whose workers can")
@@ -40,66 +33,41 @@ def as_features(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
     if _is_frame(X):
         X, columns = _from_frame(X)
     try:
-        array: Any = X if hasattr(X, "over_blocks") else np.asarray(X)
+        array: Any = np.asarray(X)
     except ValueError as error:
         raise ValueError("X must be a rectangular table of numbers; its rows differ in length") from error
-    if array.ndim != 2:
-        hint = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
-        raise ValueError(f"X must have two dimensions, items and features; got shape {array.shape}{hint}")
-    n, d = array.shape
-    if d == 0:
-        raise ValueError("X has no feature columns; at least one numeric column is needed")
-    if n < 2:
-        raise ValueError(f"X has {n} item{'s' * (n != 1)}; at least two are needed to form a pair")
-    if array.dtype.kind not in "biuf":
-        try:
-            if (
-                not isinstance(array, np.ndarray)
-                or array.dtype.kind != "O"
-                or any(isinstance(value, str | bytes) for value in array.flat)
-            ):
-                raise TypeError
+    if array.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in array.flat):
+        with suppress(TypeError, ValueError, OverflowError):
             array = array.astype(np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(
-                f"X must be numeric, got {array.dtype} values; drop or encode what is not a number"
-            ) from None
-    local = isinstance(array, np.ndarray)
-    features = np.ascontiguousarray(array, dtype=np.float64) if local and array.size * 8 <= COMFORTABLE else array
-    for found in over_blocks(features, _not_finite):
-        if found:
-            row, column, value = found
-            name = column if columns is None else columns[column]
-            raise ValueError(f"X holds {value} at {_place(row, name, names)}; remove or fill it in")
+    check_shape(array.shape, array.dtype)
+    features = from_array(array)
+    check_finite(features, columns, names)
     if ids is not None:
         check_ids(ids)
     return features, ids
 
 
-def blocks(X: npt.NDArray[Any]) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-    """X by blocks of rows, each with the number of its first: what does not fit comfortably is never copied whole."""
-    step = max(1, _BLOCK // X.shape[1])
-    for low in range(0, len(X), step):
-        yield low, X[low : low + step]
+def check_shape(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse what is no table of numbers with at least two items and a feature."""
+    if len(shape) != 2:
+        hint = "; use X.reshape(-1, 1) for a single feature" if len(shape) == 1 else ""
+        raise ValueError(f"X must have two dimensions, items and features; got shape {shape}{hint}")
+    n, d = shape
+    if d == 0:
+        raise ValueError("X has no feature columns; at least one numeric column is needed")
+    if n < 2:
+        raise ValueError(f"X has {n} item{'s' * (n != 1)}; at least two are needed to form a pair")
+    if dtype.kind not in "biuf":
+        raise ValueError(f"X must be numeric, got {dtype} values; drop or encode what is not a number")
 
 
-def over_blocks(X: Any, of_block: Callable[[int, Any], Any]) -> list[Any]:
-    """of_block(number of its first row, block) for the blocks of X, in order, computed where X is."""
-    if hasattr(X, "over_blocks"):
-        results: list[Any] = X.over_blocks(of_block, max(1, _BLOCK // X.shape[1]))
-        return results
-    return [of_block(low, block) for low, block in blocks(X)]
-
-
-def digest(X: Any) -> str:
-    """A hash of the numbers in X, whatever their type and wherever they are."""
-    return hashlib.blake2b(b"".join(over_blocks(X, _digest)), digest_size=16).hexdigest()
-
-
-def _digest(_low: int, block: npt.NDArray[Any]) -> bytes:
-    hashed = hashlib.blake2b(f"{block.shape}".encode(), digest_size=16)
-    hashed.update(np.ascontiguousarray(block, dtype=np.float64).data)
-    return hashed.digest()
+def check_finite(features: Features, columns: list[Any] | None = None, names: Any = None) -> None:
+    """Refuse missing and infinite numbers; `columns` and `names` (of items) are for the error to speak of."""
+    for found in features.over_blocks(_not_finite):
+        if found:
+            row, column, value = found
+            name = column if columns is None else columns[column]
+            raise ValueError(f"X holds {value} at {_place(row, name, names)}; remove or fill it in")
 
 
 def without_ids(X: Any) -> tuple[Any, Any]:
@@ -138,13 +106,13 @@ def check_exact(X: Any, names: Any = None) -> None:
         found = [place for place in found if place[0] is not None]
     else:
         try:
-            array: Any = X if hasattr(X, "over_blocks") else np.asarray(X)
+            array: Any = np.asarray(X)
             if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= _EXACT):
                 array = np.array(X, dtype=object)  # whole numbers that became fractions, being beside some
         except (TypeError, ValueError, OverflowError):
             return
         if array.ndim == 2 and array.size and array.dtype.kind in "iuO":
-            found = [place for place in over_blocks(array, _inexact) if place]
+            found = [place for place in over_blocks(array, _inexact) if place is not None]
     if found:
         row, at = found[0]
         raise ValueError(
@@ -184,14 +152,6 @@ def _not_finite(low: int, block: npt.NDArray[Any]) -> tuple[int, int, float] | N
         return None
     row, column = (int(at) for at in np.argwhere(~finite)[0])
     return low + row, column, float(block[row, column])
-
-
-def _extremes(_low: int, block: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    return block.max(axis=0), block.min(axis=0)
-
-
-def _norms(unit: float, _low: int, block: npt.NDArray[Any]) -> float:
-    return float(np.linalg.norm(block / np.float64(unit), axis=1).sum())
 
 
 def check_ids(ids: npt.NDArray[Any]) -> None:
@@ -248,43 +208,3 @@ def _from_frame(frame: Any) -> tuple[Any, list[Any]]:
 def _plain(index: Any) -> bool:
     """Whether a pandas index only counts the rows 0, 1, 2, ..."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-
-
-def extremes(X: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The largest and the smallest number in each column."""
-    found = over_blocks(X, _extremes)
-    high = np.max([most for most, _ in found], axis=0).astype(np.float64)
-    return high, np.min([least for _, least in found], axis=0).astype(np.float64)
-
-
-def as_ridge(ridge: float | str, X: Any, bounds: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]) -> float:
-    """The objective's lambda as a number that float64 can work with at the scale of X; `bounds` are its extremes."""
-    high, low = bounds
-    largest = float(max(high.max(), -low.min()))
-    if largest > 1e152 or 0 < largest < 1e-152:
-        raise ValueError(f"X has a largest entry of {largest:.1e}, whose square float64 cannot hold; rescale X")
-    if isinstance(ridge, str):
-        if ridge != "auto":
-            raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}")
-        if largest == 0:
-            raise ValueError("ridge='auto' is 1e-5 times the mean norm of X, which is 0 here; give a positive number")
-        total = float(sum(over_blocks(X, partial(_norms, largest))))
-        lam = 1e-5 * largest * total / len(X)
-    else:
-        try:
-            if isinstance(ridge, bool | np.bool_):
-                raise TypeError
-            lam = float(ridge)
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}") from None
-        if not (np.isfinite(lam) and lam > 0):
-            raise ValueError(f"ridge must be a positive number, got {ridge!r}")
-    # The largest gain is about spread^2 / ridge; it must neither overflow nor vanish.
-    spread = float((high - low).max())
-    if spread > 0:
-        exponent = 2 * np.log10(spread) - np.log10(lam)
-        if exponent + np.log10(X.shape[1]) > 300 or exponent < -290:
-            raise ValueError(
-                f"ridge={lam:.1e} is out of proportion to features that spread over {spread:.1e}; rescale X"
-            )
-    return lam

@@ -20,10 +20,14 @@ from typing import Any
 
 import numpy as np
 
-from pairsmith import kernels
-from pairsmith.candidates import Remaining
-from pairsmith.design import Design, Floats, Steps
-from pairsmith.scan import EQUAL, Hits, Scan, Tell, renumber, workers
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.design.kernels import CANCELLED, pair_distances
+from pairsmith.design.steps import Step, Steps
+from pairsmith.engine import kernels
+from pairsmith.engine.scan import EQUAL, Hits, Scan, Tell, renumber
+from pairsmith.engine.threads import workers
 
 POOL_LEAST, POOL_MOST = 100_000, 10_000_000
 BYTES_PER_PAIR = 48  # of the pool, what is in use while it is joined and cut included
@@ -47,7 +51,7 @@ def engine(
     tell: Tell = lambda doing: None,
     scan: Callable[..., Scan] = Scan,
 ) -> Steps:
-    """The greedy sequence over the remaining candidates, as (i, j, gain); `memory` is what it may use, in bytes."""
+    """The greedy sequence over the remaining candidates; `memory` is what it may use, in bytes."""
     with workers(threads) as team:
         all_pairs = scan(design, remaining, team, diagnostics, tell, memory // 2)
         search = _Search(all_pairs, k, pool_size, memory)
@@ -55,7 +59,7 @@ def engine(
             for i, j, d_ij in picked:
                 gain = float(np.log1p(d_ij))
                 design.logdet += gain
-                yield i, j, gain
+                yield Step(i, j, gain, design.logdet)
 
 
 class _Search:
@@ -141,7 +145,7 @@ class _Search:
                     return []
                 end = max(self.pool_best, self.floor)
                 self.rate = self.m / max(1e-3, np.log(self.epoch_best / end)) if end > 0 else 0.0
-                trusted = self.pool_best >= kernels.CANCELLED * self.epoch_best
+                trusted = self.pool_best >= CANCELLED * self.epoch_best
                 if not self.scan(self.pool_best if trusted else -np.inf):
                     return []
         self.m += done
@@ -198,14 +202,14 @@ class _Search:
                 if self.settled:  # the scan's gains and these may differ by rounding, and there are no better ones
                     self.floor = min(self.floor, self.pool_best * (1 - NEAR))
             # Below: left out, or digits gone since the scan.
-            lost = self.floor if whole else max(self.floor, kernels.CANCELLED * self.epoch_best)
+            lost = self.floor if whole else max(self.floor, CANCELLED * self.epoch_best)
             if self.pool_best == -np.inf or self.pool_best * (1 - self.margin) < lost:
                 self.value, self.chosen = self.value[:0], self.chosen[:0]
                 return False
             if self.pool_best * (1 - self.margin) >= outside:
                 break
             size *= 4  # the screen's slack, or ties, had pushed others out
-        self.limit = max(outside, lost, kernels.CANCELLED * self.pool_best)
+        self.limit = max(outside, lost, CANCELLED * self.pool_best)
         self.diagnostics["fronts"] += 1
         return True
 
@@ -214,7 +218,7 @@ class _Search:
         Z, gains = self.X_front, np.empty(len(first))
         for factor in self.design.whitener():
             Z = Z @ factor
-        kernels.pair_distances(Z, Z, first, second, gains)
+        pair_distances(Z, Z, first, second, gains)
         return gains * self.front_weight if len(self.front_weight) else gains
 
     def _learn_rho(self) -> None:
@@ -226,12 +230,12 @@ class _Search:
         if self.known == self.m:
             return
         V, new = self.V[self.known : self.m].T, slice(self.known, self.m)
-        step = max(1, 2 * _BLOCK // self.d) if isinstance(self.design.given, np.ndarray) else 1 << 20
+        step = self.design.features.rows_at_once
         whole = len(self.items) == self.n
 
         def work(low: int) -> None:
             block = slice(low, low + step)
-            self.rho[block, new] = self.design.project(block if whole else self.items[block], V)
+            self.rho[block, new] = self.design.features.project(block if whole else self.items[block], V)
 
         self.team.share(work, range(0, len(self.items), step))
         self.known = self.m

@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 
 import pairsmith as ps
 from oracle import all_pairs
-from pairsmith import information
+from pairsmith.criteria import mutual_information as information
 
 
 def problem(seed, n, d=3):

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.storage import write_whole
+from pairsmith.files.write import write_whole
 
 READERS = ".csv, .tsv, .jsonl, .parquet"
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from functools import cached_property
 from typing import Any
 
@@ -10,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtri
-from scipy.special import expit
 
-Floats = npt.NDArray[np.float64]
-Steps = Generator[tuple[int, int, float]]  # what every algorithm yields: a pair i < j and log(1 + d_ij) at its step
+from pairsmith.data.arrays import Floats
+from pairsmith.data.features import Features, extremes, from_array, some_rows
+from pairsmith.design.weights import logistic_weight
 
-COMFORTABLE = 1 << 29  # bytes of features that may be copied without a thought
 _CHUNK = 4096  # labelled items or earlier comparisons folded in at a time
 _NONE: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -32,35 +30,35 @@ class Design:
 
     def __init__(
         self,
-        X: Any,
+        X: npt.NDArray[Any] | Features,
         ridge: float,
         labeled: npt.NDArray[np.int64] = _NONE,
         comparisons: npt.NDArray[np.int64] = _NONE,
         scores: Floats | None = None,
         extent: Floats | None = None,
     ) -> None:
-        d = X.shape[1]
+        features = from_array(X) if isinstance(X, np.ndarray) else X
+        self.n, d = features.shape
         self.scores = scores
         rows = np.zeros((0, d))
         for at in range(0, len(labeled), _CHUNK):
             own = labeled[at : at + _CHUNK]
             weight = 1.0 if scores is None else logistic_weight(scores[own])[:, None]
-            rows = fold(rows, X[own].astype(np.float64) * np.sqrt(weight))
+            rows = fold(rows, features.rows(own) * np.sqrt(weight))
         for at in range(0, len(comparisons), _CHUNK):
             i, j = comparisons[at : at + _CHUNK].T
-            rows = fold(rows, np.subtract(X[i], X[j], dtype=np.float64) * np.sqrt(self.weight(i, j))[:, None])
+            rows = fold(rows, (features.rows(i) - features.rows(j)) * np.sqrt(self.weight(i, j))[:, None])
         self.root: Floats
         self.root, self.logdet = inverse_root(rows, np.full(d, np.sqrt(ridge)))
         # From here on only differences count. Centred they keep more digits, and about a median an outlier takes none.
-        # X that is too large to be copied, or is elsewhere, is centred block by block, where it is used.
-        self.n = len(X)
-        self.center: Floats = np.median(X[:: -(-len(X) // 1001)].astype(np.float64), axis=0)
-        self.centred = isinstance(X, np.ndarray) and X.size * 8 <= COMFORTABLE
-        self.given = X - self.center if self.centred else X
+        self.features = features.centred(np.median(some_rows(features, 1001), axis=0))
         # What rounding takes from the root and from u = W'x (`note_rounding`). Rows of A that are off by eps,
         # relatively, move |u|^2 by 2 u'S' eps |rows||W||u| at most, S = rows W: by so much more than u itself is off as
         # S u is long. S u = (A^-1 rows')'x, and A^-1 rows' = V s / (s^2 + ridge) U' by the singular values.
-        self.extent: Floats = np.ptp(np.asarray(X), axis=0).astype(np.float64) if extent is None else extent
+        if extent is None:
+            high, low = extremes(features)
+            extent = high - low
+        self.extent: Floats = extent
         self.sizes: Floats = np.maximum(self.extent, np.abs(rows).max(axis=0, initial=0.0))
         _, singular, Vt = np.linalg.svd(rows, full_matrices=False)
         whole = np.hypot(singular, np.sqrt(ridge))
@@ -121,16 +119,7 @@ class Design:
 
     def rows(self, which: Any = slice(None)) -> Floats:
         """These items' features in float64, centred."""
-        given = self.given[which]
-        rows: Floats = given if self.centred else np.subtract(given, self.center, dtype=np.float64)
-        return rows
-
-    def project(self, which: Any, V: Floats) -> Floats:
-        """These items' features times V, computed where the features are."""
-        if hasattr(self.given, "project"):
-            projected: Floats = self.given.project(which, self.center, V)
-            return projected
-        return self.rows(which) @ V
+        return self.features.rows(which)
 
     @cached_property
     def X(self) -> Floats:
@@ -153,11 +142,6 @@ class Design:
     def whiten(self, factor: Floats, out: Floats | None = None) -> Floats:
         """Z = X F: with A^-1 = F F', d_ij = |z_i - z_j|^2 (Eq. 12)."""
         return np.matmul(self.X, factor, out=out)
-
-
-def logistic_weight(score: Any) -> Floats:
-    """p (1 - p), p = 1 / (1 + exp(-score)): the variance of an answer, at most 1/4."""
-    return np.asarray(expit(score) * expit(-score))
 
 
 def inverse_root(rows: Floats, prior: Floats) -> tuple[Floats, float]:

@@ -25,10 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 import pairsmith
-from pairsmith import tiles
-from pairsmith.candidates import Rows
-from pairsmith.design import Floats
-from pairsmith.scan import Catch, Scan, Screening, Tell, single_threaded_blas
+from pairsmith.cluster import tasks as tiles
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import Rows
+from pairsmith.data.features import rows_in_a_block
+from pairsmith.data.frames import check_shape
+from pairsmith.design.blas import single_threaded_blas
+from pairsmith.engine.scan import Catch, Scan, Screening, Tell
 
 try:
     import dask
@@ -129,24 +132,25 @@ class Cluster:
 
     # Features.
 
-    def features(self, X: Any) -> tuple[Any, Any]:
-        """X, or what stands for it here while it is in a file or a Dask array, and ids where a file has them."""
-        ids = None
+    def reads(self, X: Any) -> bool:
+        """Whether X is in a file or a Dask array, which workers read themselves."""
+        return isinstance(X, str | os.PathLike) or type(X).__module__.startswith("dask.array")
+
+    def features(self, X: Any) -> tuple[OnWorkers, npt.NDArray[Any] | None]:
+        """What stands here for an X that workers read, and ids where a file has them."""
         if isinstance(X, str | os.PathLike):
             path = os.path.abspath(X)
             if not path.endswith((".npy", ".parquet", ".zarr")):
                 raise ValueError(f"X: {path} is not read by workers; use .npy, .parquet or .zarr, or pass an array")
             [(self.where, ids)] = self.run("describe", [(tiles.describe, path)])
-            return Elsewhere(self, self.where.shape, np.dtype(self.where.dtype)), ids
-        if type(X).__module__.startswith("dask.array"):
-            if X.ndim != 2 or np.isnan(X.shape[0]):
-                raise ValueError("X is a dask array of unknown shape; call X.compute_chunk_sizes() first")
-            X = X.rechunk({0: "auto", 1: -1}) if len(X.chunks[1]) > 1 else X
-            self.blocks = self.client.compute(X.to_delayed().ravel().tolist())
-            self.where = np.cumsum([0, *X.chunks[0][:-1]])
-            self._wait(self.blocks)
-            return Elsewhere(self, X.shape, X.dtype), None
-        return X, None
+            return OnWorkers(self, self.where.shape, np.dtype(self.where.dtype)), ids
+        if X.ndim != 2 or np.isnan(X.shape[0]):
+            raise ValueError("X is a dask array of unknown shape; call X.compute_chunk_sizes() first")
+        X = X.rechunk({0: "auto", 1: -1}) if len(X.chunks[1]) > 1 else X
+        self.blocks = self.client.compute(X.to_delayed().ravel().tolist())
+        self.where = np.cumsum([0, *X.chunks[0][:-1]])
+        self._wait(self.blocks)
+        return OnWorkers(self, X.shape, X.dtype), None
 
     def hold(self, X: npt.NDArray[Any]) -> None:
         """Send an array to all workers, once."""
@@ -195,8 +199,8 @@ class Cluster:
 
     def scan(self, features: Any) -> Callable[..., Scan]:
         """What makes a scan of these features on this cluster."""
-        if isinstance(features, np.ndarray):
-            self.hold(features)
+        if not isinstance(features, OnWorkers):
+            self.hold(features.array)
         elif self.blocks:
             self._within("copying the features to all workers", self.client.replicate, self.blocks)
         return partial(ClusterScan, self)
@@ -417,40 +421,37 @@ def _on_features(function: Callable[..., Any], where: Any, blocks: list[Any], *a
     return function(features, *args)
 
 
-class Elsewhere:
+class OnWorkers:
     """Features that only the workers have: rows are fetched when asked for, and work is done where they are."""
 
-    def __init__(self, cluster: Cluster, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.cluster, self.shape, self.dtype = cluster, shape, dtype
-        self.ndim, self.size = len(shape), int(np.prod(shape))
+    rows_at_once = 1 << 20  # each call is a round of tasks
 
-    def __len__(self) -> int:
-        return self.shape[0]
+    def __init__(
+        self, cluster: Cluster, shape: tuple[int, ...], dtype: np.dtype[Any], center: Floats | float = 0.0
+    ) -> None:
+        check_shape(shape, dtype)
+        self.cluster, self.dtype, self.center = cluster, dtype, center
+        self.shape: tuple[int, int] = (shape[0], shape[1])
 
-    def __getitem__(self, which: Any) -> npt.NDArray[Any]:
-        items = np.arange(len(self))[which]
-        return self._joined("rows", [(tiles.rows, part) for part in self._split(items)])
+    def rows(self, which: Any) -> Floats:
+        return self.project(which)
 
-    def project(self, which: Any, center: Floats, V: Floats) -> Floats:
-        """(X - center) V of these items."""
-        parts = self._split(np.arange(len(self))[which])
-        return self._joined("project", [(tiles.project, part, center, V) for part in parts])
+    def project(self, which: Any, *factors: Floats) -> Floats:
+        items = np.arange(self.shape[0])[which]
+        step = max(1, _NUMBERS // self.shape[1])
+        parts = [items[low : low + step] for low in range(0, max(1, len(items)), step)]
+        calls = [self.cluster.on_features(tiles.project, part, self.center, factors) for part in parts]
+        return np.concatenate(self.cluster.run("project" if factors else "rows", calls))
 
-    def over_blocks(self, of_block: Callable[[int, Any], Any], step: int) -> list[Any]:
-        ranges = [(low, min(low + step, len(self))) for low in range(0, len(self), step)]
-        calls = [self.cluster.on_features(tiles.over_block, *span, of_block) for span in ranges]
+    def over_blocks(self, of_block: Callable[[int, Any], Any]) -> list[Any]:
+        n, step = self.shape[0], rows_in_a_block(self.shape[1])
+        spans = [(low, min(low + step, n)) for low in range(0, n, step)]
+        calls = [self.cluster.on_features(tiles.over_block, *span, of_block) for span in spans]
         results: list[Any] = self.cluster.run("check", calls)
         return results
 
-    def _split(self, items: Any) -> list[Any]:
-        step = max(1, _NUMBERS // self.shape[1])
-        return [items[low : low + step] for low in range(0, max(1, len(items)), step)]
-
-    def _joined(self, label: str, calls: list[tuple[Any, ...]]) -> npt.NDArray[Any]:
-        joined: npt.NDArray[Any] = np.concatenate(
-            self.cluster.run(label, [self.cluster.on_features(*call) for call in calls])
-        )
-        return joined
+    def centred(self, center: Floats) -> OnWorkers:
+        return OnWorkers(self.cluster, self.shape, self.dtype, center)
 
 
 class ClusterScan(Scan):
@@ -476,7 +477,8 @@ class ClusterScan(Scan):
         cluster.scans += 1
         self.label = f"scan-{cluster.scans}"
         name = f"{cluster.name}-{self.label}"
-        self.moment = Kept(f"moment-{self.label}", tiles.Moment, name, self.whitener, self.design.center)
+        center = self.design.features.center
+        self.moment = Kept(f"moment-{self.label}", tiles.Moment, name, self.whitener, center)
         step = int(np.clip(self.n / (2 * cluster.threads()), 1, _NUMBERS // self.d + 1))
         if not isinstance(cluster.where, tiles.File):
             step = min(step, _HELD // self.d + 1)
@@ -488,14 +490,6 @@ class ClusterScan(Scan):
             energy[at] = own
         total: Floats = energy.sum(axis=0)
         return total
-
-    def whitened(self, items: Any) -> Floats:
-        if isinstance(self.design.given, np.ndarray):
-            return super().whitened(items)
-        step = max(1, _NUMBERS // self.d)
-        parts = [items[low : low + step] for low in range(0, max(1, len(items)), step)]
-        call = partial(self.cluster.on_features, tiles.whitened, self.moment)
-        return np.concatenate(self.cluster.run(f"rows-{self.label}", [call(part) for part in parts]))
 
     def _screen(self, screening: Screening, order: Any, strips: Any, work: Any, catch: Catch) -> None:
         if len(strips) == 0:

@@ -12,16 +12,20 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith import kernels
-from pairsmith.candidates import Rows
-from pairsmith.design import Floats, logistic_weight
-from pairsmith.scan import Catch, Hits, Screening, join, reaching
+from pairsmith.cluster.kernels import read_rows
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import Rows
+from pairsmith.design.kernels import pair_distances
+from pairsmith.design.weights import logistic_weight
+from pairsmith.engine import kernels
+from pairsmith.engine.scan import Catch, Hits, Screening, join, reaching
 
 _BLOCK = 1 << 18  # numbers whitened at a time, and pairs looked at in float64
 _CONVERTED = 1 << 22  # numbers of a table copied at a time
@@ -104,7 +108,7 @@ class File:
         with open(path, "rb", buffering=0) as file:
             of_version = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
             of_version[np.lib.format.read_magic(file)[0]](file)
-            read = kernels.read_rows(file.fileno(), file.tell(), items, np.argsort(items, kind="stable"), as_bytes)
+            read = read_rows(file.fileno(), file.tell(), items, np.argsort(items, kind="stable"), as_bytes)
         if read < len(items):
             raise OSError(f"{self.path} ends early, or cannot be read; was it written to?")
         return found
@@ -267,15 +271,14 @@ def over_block(features: Features, low: int, high: int, of_block: Callable[[int,
     return of_block(low, features.span(low, high))
 
 
-def rows(features: Features, items: Any) -> npt.NDArray[Any]:
-    return features.rows(items).copy()
+def project(features: Features, items: Any, center: Floats, factors: tuple[Floats, ...]) -> Floats:
+    """The features of these items, less the center, times each factor in turn."""
+    return np.concatenate(
+        [reduce(np.matmul, factors, np.subtract(part, center, dtype=np.float64)) for part in _parts(features, items)]
+    )
 
 
-def project(features: Features, items: Any, center: Floats, V: Floats) -> Floats:
-    return np.concatenate([np.subtract(part, center, dtype=np.float64) @ V for part in _parts(features, items)])
-
-
-def whitened(features: Features, moment: Moment, items: Any) -> Floats:
+def _whitened(features: Features, moment: Moment, items: Any) -> Floats:
     return np.concatenate([moment.whiten(part).copy() for part in _parts(features, items)])
 
 
@@ -348,7 +351,7 @@ class _Found:
 
     def gains(self) -> Floats:
         gains = np.empty(len(self.i))
-        kernels.pair_distances(self.Y[0], self.Z[0], self.i, self.j, gains)
+        pair_distances(self.Y[0], self.Z[0], self.i, self.j, gains)
         return gains if self.left.scores is None else gains * self.weight()
 
 
@@ -394,9 +397,9 @@ def exact(
     With each of the rights comes who meets whom, by places in left and right, and which of it are at their cap.
     """
     catch = Catch(floor, _room(capacity) + taken, last)
-    Y, h = whitened(features, moment, left.items), len(left.items)
+    Y, h = _whitened(features, moment, left.items), len(left.items)
     for right, local, full in rights:
-        Z = np.concatenate([Y, whitened(features, moment, right.items)])
+        Z = np.concatenate([Y, _whitened(features, moment, right.items)])
         scores = None if left.scores is None else np.concatenate([left.scores, right.scores])
         own = Rows(local.partner + np.int32(h), local.first, local.count)
         arrays = own.partner, own.first, own.count, own.start

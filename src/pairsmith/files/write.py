@@ -1,9 +1,7 @@
-"""What survives a crash: files written whole or not at all, and the checkpoint of a selection."""
+"""Files that survive a crash: written whole, or not at all."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 import secrets
@@ -11,16 +9,10 @@ import shutil
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-_VERSION = 1
 _STREAMS = ("/dev/stdin", "/dev/stdout", "/dev/stderr")
 _DESCRIPTOR = re.compile(r"(?:/dev/fd|/proc/(?:self|thread-self)/fd)/(\d+)")
 
@@ -100,78 +92,3 @@ def _settle(folder: Path) -> None:
             os.fsync(opened)
         finally:
             os.close(opened)
-
-
-def fingerprint(*arrays: npt.NDArray[Any]) -> str:
-    """A hash of these arrays' contents."""
-    digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(f"{array.shape}{array.dtype}".encode())
-        step = max(1, (1 << 24) // max(1, array[:1].nbytes))
-        for low in range(0, len(array), step):
-            digest.update(np.ascontiguousarray(array[low : low + step]).data)
-    return digest.hexdigest()
-
-
-class Checkpoint:
-    """The pairs picked so far, on disk as they come. Everything else is rebuilt from them.
-
-    `problem` says what they were picked for, in words to be shown and compared: a file for another problem is refused.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], problem: dict[str, Any]) -> None:
-        self.path, self.problem = Path(path), problem
-        self.pairs: list[tuple[int, int]] = []
-        self.unsaved, self.next_save = 0, 0.0
-        if self.path.is_dir() or not self.path.parent.is_dir():
-            raise ValueError(f"checkpoint {self.path}: this is no place for a file; name one in a folder that exists")
-        if self.path.exists():
-            if not self.path.is_file():  # a device may never end
-                raise ValueError(f"checkpoint {self.path} is a device or a pipe; name a file")
-            self._load()
-        self.save()  # now, so that a place that cannot be written to is found before any work
-
-    def _load(self) -> None:
-        try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
-            version, problem, pairs = content["pairsmith checkpoint"], content["problem"], content["pairs"]
-            self.pairs = [(i, j) for i, j in pairs]
-            if not isinstance(problem, dict) or any(type(item) is not int for pair in self.pairs for item in pair):
-                raise TypeError
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise ValueError(
-                f"checkpoint {self.path} exists and is no checkpoint of pairsmith; name another file"
-            ) from None
-        if version != _VERSION:
-            raise ValueError(
-                f"checkpoint {self.path} was written by another version of pairsmith (format {version}, not"
-                f" {_VERSION}); name another file"
-            )
-        for name, value in self.problem.items():
-            if problem.get(name) != value:
-                told = "differ" if name.endswith("s") else "differs"
-                if not isinstance(value, str):
-                    told = f"was {problem.get(name)}, not {value}"
-                raise ValueError(
-                    f"checkpoint {self.path} is of another problem: {name} {told}; name another file or delete this one"
-                )
-
-    def add(self, i: int, j: int) -> None:
-        """Another pick, saved at once unless the last save was a moment ago: it may take a twentieth of the time."""
-        self.pairs.append((i, j))
-        self.unsaved += 1
-        if time.monotonic() >= self.next_save:
-            self.save()
-
-    def flush(self) -> None:
-        if self.unsaved:
-            self.save()
-
-    def save(self) -> None:
-        began = time.monotonic()
-        head = json.dumps({"pairsmith checkpoint": _VERSION, "problem": self.problem}, indent=1)[:-2]
-        body = ",\n  ".join(json.dumps(pair) for pair in self.pairs)
-        text = f'{head},\n "pairs": [\n  {body}\n ]\n}}\n'
-        write_whole(self.path, lambda part: part.write_text(text, encoding="utf-8"))
-        now = time.monotonic()
-        self.unsaved, self.next_save = 0, now + 20 * (now - began)

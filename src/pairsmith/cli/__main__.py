@@ -1,0 +1,5 @@
+"""python -m pairsmith.cli is the command pairsmith."""
+
+from pairsmith.cli import main
+
+main()

@@ -1,0 +1,64 @@
+"""What arrays are called here, and checks of those that users pass as row numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_LARGEST = 2**53  # beyond it a float is no whole number any more
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array, or a list of them: numpy would go on with what the mask hides."""
+    parts = values if isinstance(values, list | tuple) else ()
+    if np.ma.isMaskedArray(values) or any(np.ma.isMaskedArray(part) for part in parts):
+        raise ValueError(f"{name} is a masked array; fill in or leave out what is masked and pass a plain array")
+
+
+def as_items(values: npt.ArrayLike, name: str) -> Ints:
+    """Whole row numbers, whatever holds them; `name` is the argument that the error speaks of."""
+    refuse_masked(values, name)
+    try:
+        array: npt.NDArray[Any] = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be a plain array of row numbers; its parts differ in length") from None
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind == "b":
+        raise ValueError(f"{name} must be row numbers, got true/false values; use numpy.flatnonzero({name})")
+    if array.dtype.kind == "O" and all(isinstance(value, int | np.integer) for value in array.flat):
+        whole = max(abs(int(value)) for value in array.flat) < _LARGEST
+    elif array.dtype.kind == "f":
+        whole = bool(np.all(np.abs(array) < _LARGEST) and np.all(array == np.floor(array)))
+    else:
+        whole = array.dtype.kind in "iu" and int(array.max()) < _LARGEST
+    if not whole:
+        raise ValueError(f"{name} must be whole row numbers, got {array.dtype} values such as {array.flat[0]!r}")
+    return array.astype(np.int64)
+
+
+def as_pairs(values: npt.ArrayLike, name: str) -> Ints:
+    """An (M, 2) array with i < j in each row; self-pairs are refused."""
+    array = as_items(values, name)
+    if array.size == 0:
+        return np.zeros((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} must have two columns, one pair a row; got shape {array.shape}")
+    same = array[:, 0] == array[:, 1]
+    if np.any(same):
+        row = int(np.argmax(same))
+        raise ValueError(f"{name}: row {row} pairs item {array[row, 0]} with itself; remove it")
+    return np.sort(array, axis=1)
+
+
+def check_items(array: Ints, n: int, name: str) -> None:
+    """Refuse row numbers outside 0..n-1."""
+    outside = (array < 0) | (array >= n)
+    if np.any(outside):
+        raise ValueError(f"{name} holds {array[outside][0]}, but the rows of X are numbered 0 to {n - 1}")

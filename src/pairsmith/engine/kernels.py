@@ -1,0 +1,240 @@
+"""Compiled inner loops of the engine: the tiles of a scan, bounds of the pool, picks from the front."""
+
+import numpy as np
+
+from pairsmith.design.kernels import compiled
+
+
+@compiled
+def measure(Z, norms, energy):
+    """norms_i = |z_i|^2 and energy_c += the sum over i of z_ic^2, in one pass."""
+    for i in range(Z.shape[0]):
+        total = 0.0
+        for c in range(Z.shape[1]):
+            square = Z[i, c] * Z[i, c]
+            energy[c] += square
+            total += square
+        norms[i] = total
+
+
+@compiled
+def narrow(Z, order, columns, factor, out, kept):
+    """out = factor Z[order][:, columns] in float32, and what that counts for in the squared lengths."""
+    for a in range(len(order)):
+        i = order[a]
+        total = 0.0
+        for c in range(len(columns)):
+            value = Z[i, columns[c]] * factor
+            out[a, c] = value
+            total += value * value
+        kept[a] = total
+
+
+@compiled
+def screen(A, B, a0, b0, strips, at, tile, shift, growth, floor, unit, products, left, out_i, out_j, out_bound):
+    """The pairs of strips (a, a_end, b, b_end), a <= i < a_end, b <= j < b_end, i < j, with g_ij < 0; how many.
+
+    A holds the rows from a0 on, B those from b0 on: (z, -1, -h), turned into (z, h - shift, 1) on the left. So one
+    product a tile gives g = z_i'z_j - h_i - h_j + shift, and the test is its sign, 32 of which an integer OR tells at
+    once (d = 370, 1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
+    With growth > 0, rows are (z, a, b, -1, -h), on the left (z, growth b, growth a, h - shift, 1).
+    Stops when the output may not hold another tile; `at` (strip, column or -1) tells where to go on.
+    """
+    width = A.shape[1]
+    found = 0
+    while at[0] < len(strips):
+        a, a_end, b_begin, b_end = strips[at[0]]
+        height = a_end - a
+        L = left[: height * width].reshape(height, width)
+        for r in range(height):
+            for c in range(width - 2):
+                L[r, c] = A[a - a0 + r, c]
+            if growth > 0:
+                L[r, width - 4] = growth * A[a - a0 + r, width - 3]
+                L[r, width - 3] = growth * A[a - a0 + r, width - 4]
+            L[r, width - 2] = -A[a - a0 + r, width - 1] - shift
+            L[r, width - 1] = np.float32(1)
+        b = max(b_begin, at[1])
+        while b < b_end:
+            if found + height * tile > len(out_i):
+                at[1] = b
+                return found
+            wide = min(tile, b_end - b)
+            P = products[: height * wide].reshape(height, wide)
+            np.dot(L, B[b - b0 : b - b0 + wide].T, P)
+            bits = products[: height * wide].view(np.int32).reshape(height, wide)
+            for r in range(height):
+                begin = max(0, a + r + 1 - b)
+                for low in range(begin - begin % 32, wide, 32):
+                    signs = np.int32(-1)
+                    if low + 32 <= wide:
+                        signs = np.int32(0)
+                        for c in range(low, low + 32):
+                            signs |= bits[r, c]
+                    if signs < 0:
+                        for c in range(max(low, begin), min(low + 32, wide)):
+                            out_i[found], out_j[found] = a + r, b + c
+                            out_bound[found] = floor - unit * P[r, c]
+                            found += P[r, c] < 0
+            b += tile
+        at[0] += 1
+        at[1] = -1
+    return found
+
+
+@compiled
+def reaching(gains, partner, first, count, start, low, high, floor, out_i, out_j, out_gain):
+    """The pairs of the rows low to high - 1 whose gain reaches the floor; returns how many."""
+    base = start[low]
+    found = 0
+    for i in range(low, high):
+        for t in range(count[i]):
+            gain = gains[start[i] - base + t]
+            out_i[found], out_j[found], out_gain[found] = i, partner[first[i] + t], gain
+            found += gain >= floor
+    return found
+
+
+@compiled
+def subtract_steps(bound, since, i, j, weight, rho, m, low, high, threshold):
+    """Bring bounds that reach the threshold up to step m: minus w_e times the sum of (rho_i - rho_j)^2 they miss.
+
+    `weight` is empty where all weights are 1.
+    """
+    for e in range(low, high):
+        if bound[e] >= threshold and since[e] < m:
+            lost = 0.0
+            for step in range(since[e], m):
+                lost += (rho[i[e], step] - rho[j[e], step]) ** 2
+            bound[e] -= weight[e] * lost if len(weight) > 0 else lost
+            since[e] = m
+
+
+@compiled
+def weigh(gains, scores, partner, first, count, start, low, high):
+    """d_ij <- p (1 - p) d_ij for the pairs of the rows low to high - 1, p = 1 / (1 + exp(s_j - s_i))."""
+    base = start[low]
+    for i in range(low, high):
+        for t in range(count[i]):
+            small = np.exp(-abs(scores[i] - scores[partner[first[i] + t]]))
+            gains[start[i] - base + t] *= small / (1 + small) ** 2
+
+
+@compiled
+def refine(value, first, second, weight, X, root, near, listed):
+    """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
+
+    Until then values are upper bounds. `listed` are the places of those computed now, ascending; they depend on nothing
+    but the picks so far. Chunks are compared at once, and few need a closer look.
+    """
+    u = np.empty(X.shape[1])
+    top, best, size = -np.inf, 0, len(value)
+    for low in range(0, size, 32):
+        high = min(low + 32, size)
+        larger = 0
+        for e in range(low, high):
+            larger += value[e] > top
+        if larger > 0:
+            for e in range(low, high):
+                if value[e] > top:
+                    top, best = value[e], e
+    if top == -np.inf:
+        return top, 0
+    weighted = len(weight) > 0
+    top = value[best] = _project(X, root, first[best], second[best], u) * (weight[best] if weighted else 1.0)
+    count = 0
+    for low in range(0, size, 32):
+        high = min(low + 32, size)
+        reach = top - near * abs(top)
+        close = 0
+        for e in range(low, high):
+            close += value[e] >= reach
+        if close > 0:
+            for e in range(low, high):
+                if value[e] >= top - near * abs(top):
+                    if e != best:
+                        value[e] = _project(X, root, first[e], second[e], u) * (weight[e] if weighted else 1.0)
+                    listed[count] = e
+                    count += 1
+                    top = max(top, value[e])
+    return top, count
+
+
+@compiled
+def picks(
+    value, first, second, weight, X, root, V, sizes, count, limit, margin, near, equal, listed, place, gain, terms
+):
+    """Take up to `count` times the best pair of the front into the design; returns how many times it could.
+
+    Fills in their place, d_e, Design.terms() before each, and V with their v. Ends when the best no longer reaches
+    the limit.
+    """
+    for m in range(count):
+        top, close = refine(value, first, second, weight, X, root, near, listed)
+        if top == -np.inf or top - margin * abs(top) < limit:
+            return m
+        terms[m] = 0.0
+        for a in range(root.shape[0]):
+            total = 0.0
+            for b in range(root.shape[1]):
+                total += root[a, b] ** 2
+            terms[m] += sizes[a] * np.sqrt(total)
+        place[m], gain[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
+    return count
+
+
+@compiled
+def _include(value, first, second, weight, X, root, v, equal, listed):
+    """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e."""
+    place, s = -1, -1.0
+    for e in listed:
+        if value[e] > s + equal * abs(s):
+            place, s = e, value[e]
+    d = X.shape[1]
+    u = np.empty(d)
+    _project(X, root, first[place], second[place], u)
+    if len(weight) > 0:
+        u *= np.sqrt(weight[place])
+    # Design.add, on the same root.
+    q = np.sqrt(1 + s)
+    for a in range(d):
+        total = 0.0
+        for b in range(d):
+            total += root[a, b] * u[b]
+        v[a] = total / q
+    if s > 0:
+        own = 0
+        for b in range(d):
+            if abs(u[b]) > abs(u[own]):
+                own = b
+        signed = np.copysign(np.sqrt(s), u[own])
+        u[own] += signed
+        scale = 1 / (signed * u[own])
+        for a in range(d):
+            image = (q * v[a] + signed * root[a, own]) * scale
+            for b in range(d):
+                root[a, b] -= image * u[b]
+            root[a, own] = v[a] / np.sqrt(s)
+    rho = np.dot(X, v)
+    if len(weight) > 0:
+        for e in range(len(value)):
+            value[e] -= weight[e] * (rho[first[e]] - rho[second[e]]) ** 2
+    else:
+        for e in range(len(value)):
+            value[e] -= (rho[first[e]] - rho[second[e]]) ** 2
+    value[place] = -np.inf
+    return place, s
+
+
+@compiled
+def _project(X, root, i, j, u):
+    """u = W'(x_i - x_j); returns |u|^2."""
+    u[:] = 0.0
+    for a in range(X.shape[1]):
+        x = X[i, a] - X[j, a]
+        for b in range(X.shape[1]):
+            u[b] += x * root[a, b]
+    total = 0.0
+    for b in range(X.shape[1]):
+        total += u[b] * u[b]
+    return total
