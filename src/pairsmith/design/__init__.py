@@ -5,6 +5,7 @@
     steps         Step: what every algorithm and criterion yields
     kernels       compiled loops over pairs that several rooms use
     blas          BLAS held to one thread
+    compiling     how long numba was compiling
 
 Words: *log det* is log det A, which D-optimal designs maximise; a *gain* is what a pair adds to an objective; the
 *root* W has W W' = A^-1; *whitened* features are Z = X W, between which a pair's d_ij = |z_i - z_j|^2 is a squared
