@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 import pairsmith as ps
 from pairsmith.datasets import Dataset
-from pairsmith.model.bradley_terry import RIDGES
+from pairsmith.model.cross_validation import RIDGES
 
 METHODS = ["engine", "fisher", "entropy", "mutual-information", "random"]  # the eight pick what the engine picks
 MARKS = [0, 5, 10, 20, 30, 40, 50, 75, 100, 125, 150, 175, 200]

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pairsmith import datasets
     from pairsmith.data.candidates import AllPairs, PairList, WithinGroups
     from pairsmith.design.information import Design
-    from pairsmith.model.bradley_terry import BradleyTerry, BradleyTerryCV
+    from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.cross_validation import BradleyTerryCV
     from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
@@ -44,7 +45,7 @@ _HOME = {
     "PairList": "data.candidates",
     "WithinGroups": "data.candidates",
     "BradleyTerry": "model.bradley_terry",
-    "BradleyTerryCV": "model.bradley_terry",
+    "BradleyTerryCV": "model.cross_validation",
     "Design": "design.information",
     "Selection": "selection",
     "select": "selection",

@@ -24,7 +24,7 @@ from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
 from pairsmith.files.tables import Items, id_column_of, read_items, read_table
 from pairsmith.files.write import write_whole
-from pairsmith.model.bradley_terry import classes_of
+from pairsmith.model.evidence import classes_of
 
 KINDS = ("text", "markdown", "image", "audio")
 _SHOWN = list[tuple[str, str]]

@@ -542,7 +542,7 @@ class Store:
 
     def relabel(self, better: str) -> int:
         """Turn labels that are words, as version 1 kept them, into 1 for `better` and -1; how many there are."""
-        from pairsmith.model.bradley_terry import classes_of  # scikit-learn, which serving does without
+        from pairsmith.model.evidence import classes_of  # scikit-learn, which serving does without
 
         _, _, labeled, labels = self._items
         if labels.dtype.kind != "U":

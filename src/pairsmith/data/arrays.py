@@ -45,6 +45,11 @@ def as_items(values: npt.ArrayLike, name: str) -> Ints:
 
 def as_pairs(values: npt.ArrayLike, name: str) -> Ints:
     """An (M, 2) array with i < j in each row; self-pairs are refused."""
+    return np.sort(as_ordered_pairs(values, name), axis=1)
+
+
+def as_ordered_pairs(values: npt.ArrayLike, name: str) -> Ints:
+    """An (M, 2) array of pairs as they were given: the first item is who an outcome speaks of. No self-pairs."""
     array = as_items(values, name)
     if array.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
@@ -54,7 +59,7 @@ def as_pairs(values: npt.ArrayLike, name: str) -> Ints:
     if np.any(same):
         row = int(np.argmax(same))
         raise ValueError(f"{name}: row {row} pairs item {array[row, 0]} with itself; remove it")
-    return np.sort(array, axis=1)
+    return array
 
 
 def check_items(array: Ints, n: int, name: str) -> None:

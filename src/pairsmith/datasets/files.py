@@ -95,7 +95,7 @@ def rop(folder: str | Path, name: str = "rop", better: str | float | None = None
     comparisons.csv has the columns first, second and outcome, and count where an answer stands for several.
     Of two labels that are words, `better` names the better one.
     """
-    from pairsmith.model.bradley_terry import classes_of
+    from pairsmith.model.evidence import classes_of
 
     items = read_items(file_in(folder, "features.csv"))
     found = {}

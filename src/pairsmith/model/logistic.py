@@ -5,14 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.special import expit, log_expit, ndtr, roots_hermitenorm
 from sklearn.linear_model import LogisticRegression
 
-Floats = npt.NDArray[np.float64]
+from pairsmith.data.arrays import Floats
+
+_ROWS_IN_CACHE = 2048
+
+
+def check_ridge(ridge: Any, name: str) -> None:
+    if isinstance(ridge, bool) or not isinstance(ridge, int | float | np.number) or not 1e-300 < ridge < 1e300:
+        raise ValueError(f"{name} must be a positive number, from 1e-300 to 1e300, got {ridge!r}")
 
 
 def minimise(
@@ -57,7 +64,7 @@ def _factor(rows: Floats, curvature: Floats, ridge: float) -> Floats:
     if len(rows) * d * d > 2e8:  # the short way, where the condition allows it
         with suppress(np.linalg.LinAlgError):
             hessian = 2 * ridge * np.eye(d)
-            for part in blocks(len(rows)):
+            for part in slices_in_cache(len(rows)):
                 block = rows[part] * np.sqrt(curvature[part])[:, None]
                 hessian += block.T @ block
             return np.asarray(np.linalg.cholesky(hessian, upper=True), dtype=np.float64)
@@ -66,10 +73,10 @@ def _factor(rows: Floats, curvature: Floats, ridge: float) -> Floats:
     return factor
 
 
-def blocks(count: int, begin: int = 0) -> Iterator[slice]:
-    """Slices that stay in the cache, where whole temporaries would not."""
-    for low in range(begin, count, 2048):
-        yield slice(low, min(low + 2048, count))
+def slices_in_cache(count: int, begin: int = 0) -> Iterator[slice]:
+    """Slices of so many rows that stay in the cache, where temporaries as large as all rows would not."""
+    for low in range(begin, count, _ROWS_IN_CACHE):
+        yield slice(low, min(low + _ROWS_IN_CACHE, count))
 
 
 def _newton(beta: Floats, rows: Floats, y: Floats, weights: Floats, ridge: float) -> tuple[Floats, Floats, bool]:

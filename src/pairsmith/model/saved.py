@@ -1,0 +1,85 @@
+"""A fitted model as a file of plain JSON, which people can read and other programs can write."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairsmith.data.arrays import Floats
+from pairsmith.files.write import write_whole
+from pairsmith.model.logistic import check_ridge
+
+_VERSION = 1
+
+
+class _OtherVersion(ValueError):
+    """The file is a model, of a format that this version does not read."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What is kept of a fitted model; `features` are the names of its columns, or their numbers where they had none."""
+
+    ridge: float
+    classes: npt.NDArray[Any]
+    features: list[Any]
+    coef: Floats
+    covariance_root: Floats
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, whole or not at all. The large matrix comes last, a row a line."""
+        content = {
+            "pairsmith model": _VERSION,
+            "ridge": self.ridge,
+            "classes": self.classes.tolist(),
+            "features": self.features,
+            "coef": self.coef.tolist(),
+        }
+        rows = ",\n  ".join(json.dumps(row) for row in self.covariance_root.tolist())
+        text = json.dumps(content, indent=1)[:-2] + f',\n "covariance root": [\n  {rows}\n ]\n}}\n'
+        write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> SavedModel:
+        """Read what `write` wrote; anything else is refused."""
+        if Path(path).exists() and not Path(path).is_file():  # a device may never end
+            raise ValueError(f"{path} is no file; name one that BradleyTerry.save or pairsmith fit wrote")
+        try:
+            return _checked(json.loads(Path(path).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            raise ValueError(f"{path}: there is no such file") from None
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        except _OtherVersion as error:
+            raise ValueError(f"{path} was written by another version of pairsmith ({error}); fit again") from None
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise ValueError(
+                f"{path} is no model of pairsmith; make one with BradleyTerry.save or pairsmith fit"
+            ) from None
+
+
+def _checked(content: Any) -> SavedModel:
+    """The model that a file holds. Errors of any kind mean that it holds none."""
+    version = content["pairsmith model"]
+    if version != _VERSION:
+        raise _OtherVersion(f"format {version}, not {_VERSION}")
+    saved = SavedModel(
+        float(content["ridge"]),
+        np.array(content["classes"]),
+        content["features"],
+        np.array(content["coef"], dtype=np.float64),
+        np.array(content["covariance root"], dtype=np.float64),
+    )
+    d = len(saved.features)
+    if saved.coef.shape != (d,) or saved.covariance_root.shape != (d, d) or len(saved.classes) != 2:
+        raise ValueError("the shapes do not agree")
+    if not (np.isfinite(saved.coef).all() and np.isfinite(saved.covariance_root).all()):
+        raise ValueError("a number is not finite")
+    check_ridge(saved.ridge, "ridge")
+    return saved
