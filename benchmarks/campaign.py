@@ -32,7 +32,7 @@ from rich.table import Table
 
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store
-from pairsmith.files.tables import Items
+from pairsmith.files.items import Items
 
 
 def main() -> None:

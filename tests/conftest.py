@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store
-from pairsmith.files.tables import Items
+from pairsmith.files.items import Items, read_items
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.
 settings.register_profile(
@@ -143,3 +143,21 @@ def serve():
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write("a.csv", text) -> the path of a new file."""
+
+    def put(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return put
+
+
+@pytest.fixture
+def items(write):
+    """Five items with the ids 1 to 5, from a file."""
+    return read_items(write("items.csv", "id,x\n1,5\n2,3\n3,1\n4,9\n5,7\n"))

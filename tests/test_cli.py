@@ -16,7 +16,7 @@ import pytest
 
 from oracle import assert_greedy, pairs_within
 from pairsmith.cli import commands as cli
-from pairsmith.files.tables import read_items
+from pairsmith.files.items import read_items
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -80,6 +81,8 @@ def test_numbers_that_make_no_model_are_refused(tmp_path, change):
         ps.BradleyTerry.load(path)
 
 
-def test_a_folder_is_no_model(tmp_path):
-    with pytest.raises(ValueError, match="is no file"):
-        ps.BradleyTerry.load(tmp_path)
+def test_what_is_no_file_is_no_model(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path, tmp_path / "pipe.json", "/dev/zero"):  # of which some would never end
+        with pytest.raises(ValueError, match="is no file"):
+            ps.BradleyTerry.load(path)

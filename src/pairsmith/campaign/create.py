@@ -22,7 +22,8 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.media import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.rounds import design
 from pairsmith.campaign.store import Known, planned_rows
-from pairsmith.files.tables import Items, id_column_of, read_items, read_table
+from pairsmith.files.formats import read_table
+from pairsmith.files.items import Items, id_column_of, read_items
 from pairsmith.files.write import write_whole
 from pairsmith.model.evidence import classes_of
 

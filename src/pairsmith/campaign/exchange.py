@@ -16,8 +16,12 @@ import numpy as np
 import pandas as pd
 
 from pairsmith.campaign.store import SECOND, Store
-from pairsmith.files.tables import Items, as_written, contents, read_answers, read_table, write_table
+from pairsmith.files.answers import read_answers
+from pairsmith.files.formats import read_table
+from pairsmith.files.items import Items
+from pairsmith.files.sources import contents
 from pairsmith.files.write import write_whole
+from pairsmith.files.write_table import as_written, write_table
 
 TABLES = ("csv", "jsonl", "parquet")
 ENDINGS = {

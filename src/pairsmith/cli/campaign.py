@@ -119,7 +119,8 @@ def create(
     """
     needs_app()
     from pairsmith.campaign import create as creation
-    from pairsmith.files.tables import as_label, contents, read_labels
+    from pairsmith.files.labels import as_label, read_labels
+    from pairsmith.files.sources import contents
     from pairsmith.selection import OBJECTIVES
 
     creation.check_place(target)

@@ -256,7 +256,10 @@ def select(
     import numpy as np
 
     import pairsmith
-    from pairsmith.files import tables
+    from pairsmith.files.answers import read_answers, read_pairs
+    from pairsmith.files.items import read_items
+    from pairsmith.files.labels import as_label, read_labeled, read_labels
+    from pairsmith.files.write_table import write_table
     from pairsmith.selection import WITH_MODEL
 
     if refinements and not certify:
@@ -290,25 +293,25 @@ def select(
             warnings.warn(f"only {len(more)} of the {k} pairs asked for are left to ask", stacklevel=2)
         selection, names = more, asked.features.index
     else:
-        table = tables.read_items(Path(items), id_column, features or (), group_by)
+        table = read_items(Path(items), id_column, features or (), group_by)
         allowed: pairsmith.WithinGroups | pairsmith.PairList | None = None
         if table.groups is not None:
             allowed = pairsmith.WithinGroups(table.groups)
         elif candidates:
-            allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
+            allowed = pairsmith.PairList(read_pairs(candidates, table))
         known: dict[str, Any] = {}
         learns = model is None and objective in WITH_MODEL
         if labeled and learns:
-            known["labeled"], known["labels"] = tables.read_labels(labeled, table)
-            known["better"] = None if better is None else tables.as_label(better, known["labels"])
+            known["labeled"], known["labels"] = read_labels(labeled, table)
+            known["better"] = None if better is None else as_label(better, known["labels"])
         elif labeled:
-            known["labeled"] = tables.read_labeled(labeled, table)
+            known["labeled"] = read_labeled(labeled, table)
         if compared and learns:
-            answers = [tables.read_answers(path, table) for path in compared]
+            answers = [read_answers(path, table) for path in compared]
             known["comparisons"] = np.concatenate([pairs for pairs, _, _ in answers])
             known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in answers])
         elif compared:
-            known["comparisons"] = np.concatenate([tables.read_pairs(path, table) for path in compared])
+            known["comparisons"] = np.concatenate([read_pairs(path, table) for path in compared])
         path = Path(items).resolve()
         with _resumable(checkpoint), _cluster(dask) as client:
             selection = pairsmith.select(
@@ -325,7 +328,7 @@ def select(
     if output is None:
         _print_frame(selection.to_frame())
     else:
-        tables.write_table(selection.to_frame(), output, output.suffix[1:])
+        write_table(selection.to_frame(), output, output.suffix[1:])
         _summarise(selection, output)
 
 
@@ -369,7 +372,9 @@ def fit(
     from rich.markup import escape
 
     import pairsmith
-    from pairsmith.files import tables
+    from pairsmith.files.answers import read_answers
+    from pairsmith.files.items import read_items
+    from pairsmith.files.labels import as_label, read_labels
 
     known: dict[str, Any]
     best: Any = None
@@ -386,8 +391,8 @@ def fit(
             raise ValueError("--better names one of the labels of --labels; give that too")
         if not answers:
             raise ValueError("ANSWERS is missing: name at least one file of answers, or a campaign instead of items")
-        table = tables.read_items(Path(items), id_column, features or ())
-        parts = [tables.read_answers(path, table) for path in answers]
+        table = read_items(Path(items), id_column, features or ())
+        parts = [read_answers(path, table) for path in answers]
         known = {
             "comparisons": np.concatenate([pairs for pairs, _, _ in parts]),
             "outcomes": np.concatenate([outcomes for _, outcomes, _ in parts]),
@@ -396,8 +401,8 @@ def fit(
         if len(weights) == 0 and not labels:
             raise ValueError(f"{answers[0]} holds no answers yet; nothing can be learned from it")
         if labels:
-            known["labeled"], known["y"] = tables.read_labels(labels, table)
-            best = None if better is None else tables.as_label(better, known["y"])
+            known["labeled"], known["y"] = read_labels(labels, table)
+            best = None if better is None else as_label(better, known["y"])
             weights = np.concatenate([np.ones(len(known["y"])), weights])
         X = table.features
     model: pairsmith.BradleyTerry
@@ -466,7 +471,8 @@ def rank(
         _check_place(plot, [Path(items), model, output], (".png", ".svg", ".pdf"))
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
-    from pairsmith.files import tables
+    from pairsmith.files.items import read_items
+    from pairsmith.files.write_table import write_table
     from pairsmith.model.bradley_terry import BradleyTerry
 
     fitted = None if model is None else BradleyTerry.load(model)
@@ -481,13 +487,13 @@ def rank(
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
     else:
         wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
-        features = tables.read_items(Path(items), id_column, wanted and [glob.escape(name) for name in wanted]).features
+        features = read_items(Path(items), id_column, wanted and [glob.escape(name) for name in wanted]).features
     ranking = fitted.rank(_matching(fitted, features), level)
     frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
     if output is None:
         _print_frame(frame)
     else:
-        tables.write_table(frame, output, output.suffix[1:])
+        write_table(frame, output, output.suffix[1:])
     if plot is not None:
         _caterpillar(frame, plot, level)
     for path in (output, plot):
@@ -689,7 +695,7 @@ def _check_place(path: Path, inputs: list[Path | None], endings: tuple[str, ...]
 
 def _print_frame(frame: pd.DataFrame) -> None:
     """As CSV, to a file or another program as it is written to files, to a terminal without what would command it."""
-    from pairsmith.files.tables import map_texts, write_csv
+    from pairsmith.files.write_table import map_texts, write_csv
 
     write_csv(map_texts(frame, printable) if sys.stdout.isatty() else frame, sys.stdout)
 

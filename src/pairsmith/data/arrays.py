@@ -11,7 +11,12 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_LARGEST = 2**53  # beyond it a float is no whole number any more
+EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
+
+
+def size_if_whole(value: Any) -> int:
+    """The absolute value of a whole number; 0 for anything else."""
+    return abs(int(value)) if isinstance(value, int | np.integer) else 0
 
 
 def refuse_masked(values: Any, name: str) -> None:
@@ -33,11 +38,11 @@ def as_items(values: npt.ArrayLike, name: str) -> Ints:
     if array.dtype.kind == "b":
         raise ValueError(f"{name} must be row numbers, got true/false values; use numpy.flatnonzero({name})")
     if array.dtype.kind == "O" and all(isinstance(value, int | np.integer) for value in array.flat):
-        whole = max(abs(int(value)) for value in array.flat) < _LARGEST
+        whole = max(abs(int(value)) for value in array.flat) < EXACT
     elif array.dtype.kind == "f":
-        whole = bool(np.all(np.abs(array) < _LARGEST) and np.all(array == np.floor(array)))
+        whole = bool(np.all(np.abs(array) < EXACT) and np.all(array == np.floor(array)))
     else:
-        whole = array.dtype.kind in "iu" and int(array.max()) < _LARGEST
+        whole = array.dtype.kind in "iu" and int(array.max()) < EXACT
     if not whole:
         raise ValueError(f"{name} must be whole row numbers, got {array.dtype} values such as {array.flat[0]!r}")
     return array.astype(np.int64)

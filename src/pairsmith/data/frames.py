@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.data.arrays import refuse_masked
+from pairsmith.data.arrays import EXACT, refuse_masked, size_if_whole
 from pairsmith.data.features import Features, from_array, over_blocks
-
-_EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
 
 
 def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
@@ -107,7 +105,7 @@ def check_exact(X: Any, names: Any = None) -> None:
     else:
         try:
             array: Any = np.asarray(X)
-            if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= _EXACT):
+            if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= EXACT):
                 array = np.array(X, dtype=object)  # whole numbers that became fractions, being beside some
         except (TypeError, ValueError, OverflowError):
             return
@@ -121,24 +119,19 @@ def check_exact(X: Any, names: Any = None) -> None:
         )
 
 
-def _size(value: Any) -> int:
-    """The absolute value of a whole number; 0 for anything else."""
-    return abs(int(value)) if isinstance(value, int | np.integer) else 0
-
-
 def _inexact_row(column: Any) -> int | None:
     """The row of the first whole number beyond 2^53 in a column of a frame."""
     kind = column.dtype.kind if hasattr(column.dtype, "kind") else "i" if column.dtype.is_integer() else "f"
-    if kind != "O" and (kind not in "iu" or max(_size(column.max()), _size(column.min())) <= _EXACT):
+    if kind != "O" and (kind not in "iu" or max(size_if_whole(column.max()), size_if_whole(column.min())) <= EXACT):
         return None
-    return next((row for row, value in enumerate(column.to_list()) if _size(value) > _EXACT), None)
+    return next((row for row, value in enumerate(column.to_list()) if size_if_whole(value) > EXACT), None)
 
 
 def _inexact(low: int, block: npt.NDArray[Any]) -> tuple[int, int] | None:
     """The first whole number beyond 2^53 in a block of rows, by row and column."""
-    if block.dtype.kind != "O" and max(int(block.max()), -int(block.min())) <= _EXACT:
+    if block.dtype.kind != "O" and max(int(block.max()), -int(block.min())) <= EXACT:
         return None
-    return next(((low + row, at) for (row, at), value in np.ndenumerate(block) if _size(value) > _EXACT), None)
+    return next(((low + row, at) for (row, at), value in np.ndenumerate(block) if size_if_whole(value) > EXACT), None)
 
 
 def _place(row: int, column: Any, names: Any) -> str:

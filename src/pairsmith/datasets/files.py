@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from pairsmith.datasets.base import Dataset, Ints, file_in
-from pairsmith.files.tables import as_label, read_answers, read_items, read_labels
+from pairsmith.files.answers import read_answers
+from pairsmith.files.items import read_items
+from pairsmith.files.labels import as_label, read_labels
 
 
 def mslr(folder: str | Path, *, rows: int | None = None) -> Dataset:

@@ -1,0 +1,171 @@
+"""Tables of items, read from files: ids, features, groups.
+
+Files speak in item ids: the column `id`, or else the first. Ids are text, so that 007 stays 007; spaces around them do
+not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from pairsmith.data.arrays import EXACT
+from pairsmith.files.formats import read_npy, read_table, whole_size
+from pairsmith.files.write_table import as_written
+
+
+@dataclass(frozen=True)
+class Items:
+    """A table of items: `features` is indexed by the items' ids."""
+
+    path: Path
+    features: pd.DataFrame
+    groups: npt.NDArray[np.object_] | None = None
+
+    def rows(self, ids: pd.Series, path: Path) -> npt.NDArray[np.int64]:
+        """The row numbers of these ids, which come from the file `path`."""
+        found = self.find(ids)
+        if np.any(found < 0):
+            at = int(np.argmax(found < 0))
+            row = ids.index[at] + 1
+            raise ValueError(f"{path}: row {row} names the item {ids.iloc[at]!r}, which is not in {self.path}")
+        return found
+
+    def find(self, ids: Sequence[Any] | pd.Series) -> npt.NDArray[np.int64]:
+        """The row numbers of these ids, -1 where there is no such item."""
+        wanted = pd.Index(ids, dtype=object).astype(str)
+        if self._bare.is_unique:
+            return self._bare.get_indexer(wanted.str.strip()).astype(np.int64)
+        # A campaign of old, which may hold "x" and "x ".
+        return self.features.index.astype(str).get_indexer(wanted).astype(np.int64)
+
+    @cached_property
+    def _bare(self) -> pd.Index:
+        return self.features.index.astype(str).str.strip()
+
+
+def read_items(
+    path: Path, id_column: str | None = None, features: Sequence[str] = (), group_by: str | None = None
+) -> Items:
+    """Items with their ids, numeric features and, if asked for, the group each belongs to.
+
+    `features` are column names or patterns such as "f_*"; without any, every column counts that is neither the
+    id nor the group.
+    """
+    if path.suffix == ".npy":
+        if id_column or features or group_by:
+            raise ValueError(
+                f"{path}: a .npy file has no column names, so --id, --features and --group-by need a table"
+            )
+        return Items(path, read_npy(path))
+
+    def text_columns(columns: list[str]) -> list[str]:
+        for name in (id_column, group_by):
+            if name is not None and name not in columns:
+                raise ValueError(f"{path}: there is no column {name!r}; it has {', '.join(columns)}")
+        return [id_column_of(columns, id_column), *([group_by] if group_by else [])]
+
+    table = read_table(path, text_columns)
+    columns = list(table.columns)
+    key = id_column_of(columns, id_column)
+    ids = as_ids(table[key], path)
+    if key != id_column and key != "id" and pd.to_numeric(ids, errors="coerce").mod(1).gt(0).any():
+        raise ValueError(
+            f"{path}: no column is called id, and the first, {key!r}, holds fractions, not ids; name the id column"
+            " with --id"
+        )
+    _check_unique(ids, key, path)
+    chosen = _feature_columns(columns, key, group_by, features, path)
+    values = table[chosen].set_index(pd.Index(ids))
+    for name in chosen:
+        _check_numeric(values[name], name, path)
+    groups = None if group_by is None else as_ids(table[group_by], path).to_numpy(dtype=object)
+    return Items(path, values.astype(np.float64), groups)
+
+
+def _feature_columns(
+    columns: list[str], key: str, group_by: str | None, patterns: Sequence[str], path: Path
+) -> list[str]:
+    """The columns that match the patterns, or, without any, all but those of ids and groups."""
+    chosen = [name for name in columns if name not in (key, group_by, "id")]
+    if patterns:
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in columns):
+                raise ValueError(f"{path}: no column matches --features {pattern!r}; it has {', '.join(columns)}")
+        chosen = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        for name, option in ((key, "--id"), (group_by, "--group-by")):
+            if name in chosen:
+                raise ValueError(f"{path}: column {name!r} is of {option} and matches --features too; name others")
+        if "id" in chosen:
+            raise ValueError(
+                f"{path}: column 'id' matches --features, but a column of that name is no feature anywhere; rename it"
+            )
+    if not chosen:
+        raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
+    return chosen
+
+
+def _check_unique(ids: pd.Series, key: str, path: Path) -> None:
+    """Refuse ids that are the same, or would be without the spaces around them."""
+    bare = ids.str.strip()
+    if bare.duplicated().any():
+        one, other = ids[bare == bare[bare.duplicated()].iloc[0]].iloc[:2]
+        if one == other:
+            raise ValueError(f"{path}: the id {one!r} stands in more than one row; ids (column {key!r}) must be unique")
+        raise ValueError(f"{path}: the ids {one!r} and {other!r} (column {key!r}) differ only by spaces; rename one")
+
+
+def id_column_of(columns: list[str], wanted: str | None = None) -> str:
+    """The column of ids: the one that is asked for, or `id`, or else the first."""
+    return wanted or ("id" if "id" in columns else columns[0])
+
+
+def as_ids(column: pd.Series, path: Path) -> pd.Series:
+    """A column of ids, or of groups, as text; a row without one is refused."""
+    missing = column.isna() | (column.astype(str).str.strip() == "")
+    if missing.any():
+        raise ValueError(
+            f"{path}: row {column.index[int(np.argmax(missing))] + 1} has nothing in column {column.name!r}"
+        )
+    return as_written(column.astype(str), path).astype(object)
+
+
+def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
+    """Refuse what is not a finite number, or a whole one that float64 cannot hold, with the item that has it."""
+    kind = column.dtype.kind
+    if kind not in "biuf" or (kind in "iu" and max(whole_size(column.max()), whole_size(column.min())) > EXACT):
+        for item, value in column.items():
+            if whole_size(value) > EXACT:
+                raise ValueError(
+                    f"{path}: item {item!r} has a whole number beyond 2^53 in column {name!r}, which float64 cannot"
+                    " tell from its neighbours; subtract an offset first, or name the feature columns with --features"
+                )
+    if column.dtype.kind in "biuf":
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        numbers = np.array([value if isinstance(value, int | float) else np.nan for value in column], dtype=np.float64)
+    if np.all(np.isfinite(numbers)):
+        return
+    if column.dtype.kind not in "biuf":  # one word makes a whole column text: the word is to blame, not the numbers
+        numbers = np.where(np.isfinite(numbers), numbers, pd.to_numeric(column.astype(str), errors="coerce"))
+    at = int(np.argmax(~np.isfinite(numbers)))
+    value = column.iloc[at]
+    empty = np.ndim(value) == 0 and pd.isna(value)
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*", value):
+        raise ValueError(
+            f"{path}: item {column.index[at]!r} has {value!r} in column {name!r}; write decimals with a point"
+        )
+    held = "no value" if empty else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
+    raise ValueError(
+        f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
+        " fill it in, or name the feature columns with --features"
+    )

@@ -1,0 +1,80 @@
+import pytest
+
+from pairsmith.files.answers import read_answers, read_pairs
+from pairsmith.files.items import read_items
+
+
+def test_pairs_go_by_the_names_of_their_columns(write, items):
+    won = write("won.csv", "labeller,winner,loser\n1,2,3\n1,5,4\n")
+    assert read_pairs(won, items).tolist() == [[1, 2], [4, 3]]
+    assert read_answers(won, items)[0].tolist() == [[1, 2], [4, 3]]
+    both = write("both.csv", "winner,loser,first,second,outcome\n,,3,4,\n4,5,4,5,1\n")
+    assert read_pairs(both, items).tolist() == [[2, 3], [3, 4]]  # planned pairs count, answered or not
+    assert read_answers(both, items)[0].tolist() == [[3, 4]]
+    for name, text in (
+        ("swapped.csv", "labeller,left,right\n1,2,3\n"),
+        ("two.csv", "a,b\n1,2\n"),
+        ("one.csv", "first\n1\n"),
+    ):
+        path = write(name, text)
+        found = ", ".join(text.splitlines()[0].split(","))
+        with pytest.raises(ValueError, match=f"columns first and second, or winner and loser; found {found}"):
+            read_pairs(path, items)
+        with pytest.raises(ValueError, match=f"first, second and outcome, or winner and loser; found {found}"):
+            read_answers(path, items)
+
+
+def test_rows_are_counted_as_the_file_has_them(write, items):
+    for text, told in (
+        ("first,second,outcome\n1,2,\n1,3,\n1,2,maybe\n", "row 3 has the outcome 'maybe'"),
+        ("first,second,outcome\n1,2,1\n1,3,\n2,2,1\n", "row 3 pairs the item '2' with itself"),
+        ("first,second,outcome\n1,2,\n1,nobody,1\n", "row 2 names the item 'nobody'"),
+        ("first,second,outcome\n1,2,\n1,,1\n", "row 2 has nothing in column 'second'"),
+        ("first,second,winner\n1,2,\n1,2,3\n", "row 2 names the winner '3'"),
+        ("first,second,outcome,count\n1,2,,1\n1,2,1,-1\n", "row 2 has no proper count"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_answers(write("answers.csv", text), items)
+
+
+def test_columns_that_contradict_each_other_are_refused(write, items):
+    for text, told in (
+        ("first,second,outcome,winner,loser\n1,2,1,1,2\n2,1,1,1,2\n", "row 2 has the winner '1', which contradicts"),
+        ("first,second,winner,loser\n1,2,1,3\n", "row 1 has the loser '3', which contradicts its first and second"),
+        ("first,second,outcome,loser\n1,2,-1,2\n", "row 1 has the loser '2'"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            read_answers(write("answers.csv", text), items)
+    agreed = write("answers.csv", "first,second,outcome,winner,loser\n1,2,-1,2,1\n1,2,0,tie,\n")
+    assert read_answers(agreed, items)[1].tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes", "counts"),
+    [
+        ("first,second,outcome\n1,2,first\n1,2,SECOND\n1,2, tie \n", [1, -1, 0], [1, 1, 1]),
+        ("first,second,outcome,count\n1,2,+1,3\n1,2,-1.0,0\n1,2,0,2.5\n", [1, -1, 0], [3, 0, 2.5]),
+        ("first,second,winner\n1,2,1\n1,2,2\n1,2,Tie\n", [1, -1, 0], [1, 1, 1]),
+        ("winner,loser,count\n1,2,4\n", [1], [4]),
+        ("first,second,outcome\n", [], []),
+    ],
+)
+def test_outcomes_in_all_their_words(write, items, text, outcomes, counts):
+    pairs, found, weights = read_answers(write("answers.csv", text), items)
+    assert pairs.tolist() == [[0, 1]] * len(outcomes)
+    assert (found.tolist(), weights.tolist()) == (outcomes, counts)
+
+
+def test_spaces_around_ids_do_not_count(write):
+    items = read_items(write("items.csv", "id,f\n x,1\ny ,2\nz,3\n"))
+    for text in ("x,y,x", " x , y, x ", "x ,y ,x"):
+        for head, expected in (("first,second,winner", 1), ("second,first,winner", -1)):
+            pairs, outcomes, _ = read_answers(write("answers.csv", f"{head}\n{text}\n"), items)
+            assert (sorted(pairs[0].tolist()), outcomes.tolist()) == ([0, 1], [expected])
+        won = write("won.csv", f"winner,loser\n{text.rpartition(',')[0]}\n")
+        assert read_pairs(won, items).tolist() == [[0, 1]]
+        assert read_answers(won, items)[0].tolist() == [[0, 1]]
+    tie = write("tie.csv", "first,second,winner\nx,z, Tie \n")
+    assert read_answers(tie, items)[1].tolist() == [0]
+    with pytest.raises(ValueError, match="row 1 names the winner 'z ', which is neither"):
+        read_answers(write("third.csv", "first,second,winner\nx,y,z \n"), items)
