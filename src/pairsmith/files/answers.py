@@ -12,8 +12,11 @@ from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, as_ids
 from pairsmith.files.write_table import as_written
 
-OUTCOMES = {"first": 1.0, "second": -1.0, "tie": 0.0, "1": 1.0, "-1": -1.0, "0": 0.0, "+1": 1.0, "1.0": 1.0, "-1.0": -1.0,
-         "0.0": 0.0}  # fmt: skip
+OUTCOMES = {
+    **{"first": 1.0, "1": 1.0, "+1": 1.0, "1.0": 1.0},
+    **{"second": -1.0, "-1": -1.0, "-1.0": -1.0},
+    **{"tie": 0.0, "0": 0.0, "0.0": 0.0},
+}
 
 
 def read_answers(path: Path, items: Items) -> tuple[Ints, Floats, Floats]:
