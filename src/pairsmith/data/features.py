@@ -47,23 +47,27 @@ class Features(Protocol):
         """rows(which) times each factor in turn, computed where the features are."""
 
     def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-        """of_block(number of its first row, block) for blocks of rows as they are stored, computed where they are."""
+        """of_block(number of its first row, block) for all blocks of rows, in order, computed where they are.
+
+        Blocks are as they are stored: of the type they have there, and with nothing subtracted.
+        """
 
     def centred(self, center: Floats) -> Self:
         """The same features, of which `rows` and `project` are less this center."""
 
 
 class InMemory:
-    """Features in float64, of a size that may be copied: centring them is done once."""
+    """Features in float64, of a size that may be copied: the center is subtracted once, not at every call."""
 
     def __init__(self, array: Floats, center: Floats | float = 0.0) -> None:
         self.array, self.center = array, center
+        self._centred: Floats = array - center if np.any(center) else array
         self.shape: tuple[int, int] = (array.shape[0], array.shape[1])
         self.dtype = array.dtype
         self.rows_at_once = max(1, _NUMBERS_AT_ONCE // array.shape[1])
 
     def rows(self, which: Which) -> Floats:
-        chosen: Floats = self.array[which]
+        chosen: Floats = self._centred[which]
         return chosen
 
     def project(self, which: Which, *factors: Floats) -> Floats:
@@ -73,7 +77,7 @@ class InMemory:
         return over_blocks(self.array, of_block)
 
     def centred(self, center: Floats) -> InMemory:
-        return InMemory(self.array + (self.center - center), center)
+        return InMemory(self.array, center)
 
 
 class TooLargeToCopy:
