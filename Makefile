@@ -1,5 +1,6 @@
 # make demo    what pairsmith does, on data that comes with scikit-learn
 # make test    everything that must hold before a change lands (includes make check)
+# make quick   what of it takes under two minutes: no browsers, clusters, crashes, PostgreSQL; for whoever changes a line
 # make check   ruff and mypy
 # make test-oldest  the tests with the oldest versions of all dependencies that pyproject.toml allows
 # make release sdist and wheel in dist/, checked: the sdist's tests are found, the demo runs from the wheel alone
@@ -14,7 +15,7 @@ SCALE ?= quick
 DATA ?= data
 FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
 
-.PHONY: demo test test-oldest check release figures clean
+.PHONY: demo test quick test-oldest check release figures clean
 .DELETE_ON_ERROR:
 
 demo: .venv/demo
@@ -22,6 +23,9 @@ demo: .venv/demo
 
 test: check .venv/debian
 	@$(BIN)/pytest
+
+quick: check
+	@$(BIN)/pytest -m "not slow"
 
 # uv resolves to the oldest versions, which pip cannot.
 test-oldest: .venv-oldest/ready .venv/debian

@@ -24,6 +24,22 @@ settings.register_profile(
 )
 settings.load_profile("pairsmith")
 
+# `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that take
+# more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
+SLOW_FILES = "test_campaign_browser", "test_campaign_crash", "test_cluster", "test_distributed"
+SLOW_FIXTURES = {"postgresql", "nginx", "browser"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        database = item.callspec.params.get("target") if hasattr(item, "callspec") else None
+        if (
+            item.path.stem.startswith(SLOW_FILES)
+            or SLOW_FIXTURES.intersection(item.fixturenames)
+            or database == "postgresql"
+        ):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def own_home(tmp_path_factory):

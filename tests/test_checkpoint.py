@@ -117,6 +117,7 @@ np.save(sys.argv[2], sel.pairs)
 """
 
 
+@pytest.mark.slow
 def test_killed_again_and_again(path, tmp_path):
     """SIGKILL in the middle of a run with many scans: what is on disk only grows, and the end is the same."""
     result = tmp_path / "pairs.npy"
@@ -142,6 +143,7 @@ def test_killed_again_and_again(path, tmp_path):
     np.testing.assert_array_equal(np.load(result), whole.pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
 )

@@ -24,6 +24,7 @@ def test_as_a_scikit_learn_estimator(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "d", "answers", "scale"), [(100, 10, 300, 1.0), (60, 6, 300, 0.5)])
 def test_intervals_under_a_chosen_ridge_contain_the_truth_as_often_as_they_say(n, d, answers, scale):
     """An AUC, which does not see the scale of scores, chose ridges under which 46% of 90% intervals did."""
