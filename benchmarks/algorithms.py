@@ -3,7 +3,7 @@
     python benchmarks/algorithms.py -n 3000 -d 400 -k 200
     python benchmarks/algorithms.py -n 15000 -d 400 -k 200 --only FLP SLP
 
-Each algorithm runs in a process of its own, after a small problem that loads the compiled code. "floors" is its
+Each algorithm runs in a process of its own, after a small problem that loads the compiled code. "passes" is its
 time relative to one float64 GEMM pass over the pairs (Z Z' by tiles of the upper triangle) in the same run.
 """
 
@@ -70,11 +70,11 @@ def main() -> None:
     chosen = {a.short: name for name, a in ALGORITHMS.items() if not args.only or a.short in args.only}
 
     pairs = args.n * (args.n - 1) // 2
-    floor = gemm_pass(args.n, args.d)
+    one_pass = gemm_pass(args.n, args.d)
     paper = PAPER.get(args.n, {}) if (args.d, args.k) == (400, 200) else {}
-    title = f"N = {args.n:,}, d = {args.d}, K = {args.k}: {pairs:,} pairs; one GEMM pass {floor:.2f} s"
+    title = f"N = {args.n:,}, d = {args.d}, K = {args.k}: {pairs:,} pairs; one GEMM pass {one_pass:.2f} s"
     table = Table("algorithm", title=title)
-    for column in ("seconds", "floors", "peak memory", "evaluations", "per pair", "paper", "times faster"):
+    for column in ("seconds", "passes", "peak memory", "evaluations", "per pair", "paper", "times faster"):
         table.add_column(column, justify="right")
     table.add_column("same pairs")
     reference: list[list[int]] | None = None
@@ -88,7 +88,7 @@ def main() -> None:
         table.add_row(
             f"{short:4} {name}",
             f"{seconds:.2f}",
-            f"{seconds / floor:.1f}",
+            f"{seconds / one_pass:.1f}",
             f"{peak / 1e9:.2f} GB",
             f"{evaluations:,}",
             f"{evaluations / pairs:.2f}",

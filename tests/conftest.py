@@ -24,8 +24,8 @@ settings.register_profile(
 )
 settings.load_profile("pairsmith")
 
-# `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that take
-# more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
+# `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that
+# take more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
 SLOW_FILES = "test_campaign_browser", "test_campaign_crash", "test_cluster", "test_distributed"
 SLOW_FIXTURES = {"postgresql", "nginx", "browser"}
 
