@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 from sklearn.datasets import load_digits
 
 from pairsmith.campaign import leases, people
+from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
