@@ -163,3 +163,19 @@ def test_ties_only_where_allowed(target, make):
     with pytest.raises(Refused, match="no ties"):
         leases.answer(store, anna, lease.token, "tie")
     assert leases.answer(store, anna, lease.token, "left")
+
+
+def test_what_was_shown_is_what_is_answered_on_either_side(target, make):
+    """Every choice on many pairs: the outcome is that of the item on the side that was chosen."""
+    store = make(target, n=8, k=24)
+    (anna,) = invite_people(store, 1)
+    expected = {}
+    for turn in range(24):
+        lease = leases.next_pair(store, anna)
+        choice = ("left", "right", "tie")[turn % 3]
+        leases.answer(store, anna, lease.token, choice)
+        winner = {"left": lease.left, "right": lease.right}.get(choice)
+        pair = min(lease.left, lease.right), max(lease.left, lease.right)
+        expected[pair] = 0 if winner is None else 1 if winner == pair[0] else -1
+    found = take_snapshot(store).answers
+    assert dict(zip(zip(found["first"], found["second"], strict=True), found["outcome"], strict=True)) == expected

@@ -1,10 +1,11 @@
 """Invites."""
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from campaigns import invite_people
-from pairsmith.campaign import leases, people, schema
+from campaigns import Clock, invite_people
+from pairsmith.campaign import leases, pace, people, schema
 from pairsmith.campaign.database import CampaignError
 
 
@@ -41,3 +42,20 @@ def test_an_invite_that_was_put_into_the_file_is_void(tmp_path, make, run):
     for name in ("eve", "mallory", "trudy"):
         assert people.person_of(store, known + name, "labeller") is None
     assert people.revoke(store, "eve") == 1
+
+
+def test_a_revoked_lease_is_no_answer_from_elsewhere(target, make):
+    """Answered after all, by whoever was invited again, it counts for the pace as any other."""
+    clock = Clock()
+    store = make(target, n=3, k=2, clock=clock)
+    anna = people.person_of(store, people.invite(store, "anna"), "labeller")
+    held = [leases.next_pair(store, anna)]
+    held.append(leases.next_pair(store, anna, [held[0].token]))
+    people.revoke(store, "anna")
+    assert pace.waiting(store) == (2, 2)
+    again = people.person_of(store, people.invite(store, "anna"), "labeller")
+    assert again == anna
+    for lease in held:
+        clock.now += 2
+        assert leases.answer(store, again, lease.token, "left")
+    assert pace.rate(store) == pytest.approx(np.log(2) / 2)

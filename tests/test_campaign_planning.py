@@ -1,6 +1,8 @@
 """The next pairs, and when they are planned."""
 
 from collections import Counter
+from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -191,3 +193,32 @@ def test_two_planners_do_not_plan_the_same(target, make):
     assert not planning.add_round(store, chosen.pairs, known.last_pair)
     assert len(take_snapshot(store).planned) == 15
     other.close()
+
+
+@pytest.mark.parametrize("max_per_item", [None, 1, 2, 5])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_more_pairs_are_counted_on_than_there_are(tmp_path, make, grouped, max_per_item):
+    """Against all pairs, one by one; a cap allows at most half of what it allows each item."""
+    store = make(str(tmp_path / "t.db"), n=9, k=7)
+    groups = np.array(list("aabbbcccc"), dtype=object) if grouped else None
+    snapshot = replace(take_snapshot(store), groups=groups)
+    planned = set(map(tuple, snapshot.planned.tolist()))
+    free = [
+        (i, j)
+        for i, j in combinations(range(9), 2)
+        if (i, j) not in planned and (groups is None or groups[i] == groups[j])
+    ]
+    expected = len(free)
+    if max_per_item is not None:
+        times = Counter(item for pair in free for item in pair)
+        expected = sum(min(times[item], max_per_item) for item in range(9)) // 2
+    assert planning.count_possible(snapshot, max_per_item) == expected
+
+
+def test_before_the_first_answer_a_criterion_with_a_model_gives_way(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    assert planning.next_pairs(take_snapshot(store), 2, "entropy").objective == "d-optimal"
+    answer_next(store)
+    assert planning.next_pairs(take_snapshot(store), 2, "entropy").objective == "entropy"
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        planning.next_pairs(take_snapshot(store), 0, "entropy")

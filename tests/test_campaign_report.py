@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
+from campaigns import answer_next
 from pairsmith.campaign import planning
 from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.dashboard import EMPTY_REPORT
+from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.report import LITTLE, advise, make_report
 from pairsmith.campaign.snapshot import take_snapshot
 
@@ -82,3 +85,39 @@ def test_stop_advice(tmp_path, make):
     assert not advise(falling)["stop"]
     flat = [{"answers": mark, "doubt": 0.2 - LITTLE * mark / 100} for mark in range(10, 101, 10)]
     assert advise(flat)["stop"]
+
+
+def test_the_report_of_nothing_is_empty(tmp_path, make):
+    report = make_report(take_snapshot(make(str(tmp_path / "t.db"))))
+    assert report == EMPTY_REPORT | {"advice": report["advice"]}
+    assert not report["advice"]["stop"]
+
+
+def test_others_have_their_turn_before_each_point_and_change_nothing(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=10, k=20)
+    for _ in range(6):
+        answer_next(store)
+    expected = make_report(take_snapshot(store))
+    turns = []
+
+    def meanwhile():
+        turns.append(len(take_snapshot(store).answers))
+        answer_next(store)  # somebody answers while the report is made
+
+    assert make_report(take_snapshot(store), meanwhile) == expected
+    assert turns == list(range(6, 12))
+    assert [point["answers"] for point in expected["curve"]] == [1, 2, 3, 4, 5, 6]
+
+
+def test_doubt_is_how_often_two_items_stand_in_the_wrong_order(tmp_path, make):
+    """Against draws from the posterior: the order of each against that of the estimate."""
+    store = make(str(tmp_path / "t.db"), n=12, d=3, k=30)
+    X = take_snapshot(store).features.to_numpy()
+    give_answers(store, 30, X @ [2.0, -1.0, 0.5])
+    snapshot = take_snapshot(store)
+    model = fit_model(snapshot)
+    rng = np.random.default_rng(1)
+    draws = X @ (model.coef_[:, None] + model.covariance_root_ @ rng.standard_normal((3, 4000)))
+    scores = X @ model.coef_
+    wrong = [np.mean((draws[i] > draws[j]) != (scores[i] > scores[j])) for i in range(12) for j in range(12) if i != j]
+    assert make_report(snapshot)["curve"][-1]["doubt"] == pytest.approx(np.mean(wrong), abs=0.01)

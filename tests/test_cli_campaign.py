@@ -237,3 +237,11 @@ def test_a_terminal_gets_no_control_characters_with_the_pairs(run, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     _, shown, _ = run("select", "items.csv", "--features", "f_*", "-k", "28")
     assert shown == piped.replace("\x1b", "\\x1b")
+
+
+def test_people_are_listed_or_said_to_be_none(run):
+    run(*CREATE)
+    assert run("campaign", "people", "c.db")[:2] == (0, "Nobody is invited yet: pairsmith campaign invite c.db NAME\n")
+    run("campaign", "invite", "c.db", "anna", "ben")
+    run("campaign", "invite", "c.db", "ole", "--dashboard")
+    assert run("campaign", "people", "c.db")[1] == "labeller  anna\nlabeller  ben\norganiser  ole\n"
