@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
-from campaigns import SVG, version_1
-from pairsmith.campaign import leases, migrations, people, schema, trust
+from campaigns import SVG, answer_next, version_1
+from pairsmith.campaign import database, leases, migrations, people, planning, schema, trust
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.snapshot import take_snapshot
@@ -113,3 +113,23 @@ def test_hostile_parts_do_not_stop_the_migration(tmp_path, make):
     with Store(store.target) as again:
         assert again.settings.folder == "/etc"
         assert trust.files(again) == [("image", "a.png"), ("image", "x.png")]
+
+
+def test_a_campaign_of_the_second_version_opens(target):
+    """Between the first two migrations: pairs differ, and there are no seals yet."""
+    version_1(target, [(0, 1, 1, 0), (0, 2, -1, 2)])
+    engine = database.connect(target)
+    with engine.execution_options(write=True).begin() as connection:
+        migrations.MIGRATIONS[0](connection)
+        connection.execute(sa.update(schema.campaign).values(version=2))
+    engine.dispose()
+    with Store(target) as store:
+        with store.reading() as connection:
+            assert connection.execute(sa.select(schema.campaign.c.version)).scalar_one() == schema.VERSION
+        assert store.settings.answers_per_pair == 1
+        assert store.settings.id
+        assert take_snapshot(store).answers["outcome"].tolist() == [1, -1]
+        assert planning.plan_round(store)
+        answer_next(store)
+        assert len(take_snapshot(store).answers) == 3
+        assert people.person_of(store, people.invite(store, "anna"), "labeller") is not None

@@ -10,11 +10,12 @@ import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 
-from campaigns import CREATE, version_1
+from campaigns import CREATE, answer_next, version_1
 from pairsmith.campaign import (
     exchange,
     leases,
@@ -245,3 +246,14 @@ def test_people_are_listed_or_said_to_be_none(run):
     run("campaign", "invite", "c.db", "anna", "ben")
     run("campaign", "invite", "c.db", "ole", "--dashboard")
     assert run("campaign", "people", "c.db")[1] == "labeller  anna\nlabeller  ben\norganiser  ole\n"
+
+
+def test_a_plot_has_no_control_characters(run):
+    pd.read_csv("items.csv").assign(id=["\x1b[2J\nb", *"bcdefgh"]).to_csv("items.csv", index=False)
+    run(*CREATE)
+    with Store("c.db") as store:
+        answer_next(store)
+    assert run("rank", "c.db", "--plot", "p.svg")[0] == 0
+    text = Path("p.svg").read_text()
+    assert "\\x1b[2J\\nb" in text
+    ElementTree.fromstring(text)  # which no escape character may be part of
