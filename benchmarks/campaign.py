@@ -30,7 +30,9 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from pairsmith.campaign import dashboard, people
 from pairsmith.campaign.create import create
+from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 from pairsmith.files.items import Items
 
@@ -55,9 +57,9 @@ def run(given: argparse.Namespace, target: str) -> None:
     names = [f"item {row}" for row in range(given.items)]
     items = Items(Path("items"), pd.DataFrame(X, index=names, columns=[f"f{c}" for c in range(given.features)]))
     shown = [[("text", name)] for name in names]
-    create(target, items, shown, question="Which?", k=given.k, answers=given.answers_per_pair)
+    create(target, items, shown, question="Which?", k=given.k, answers_per_pair=given.answers_per_pair)
     store = Store(target)
-    tokens = [store.invite(f"labeller {at}") for at in range(given.labellers)]
+    tokens = [people.invite(store, f"labeller {at}") for at in range(given.labellers)]
     line = [sys.executable, "-m", "pairsmith.cli", "label", target, "--no-open", "--port", "0"]
     server = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -99,8 +101,8 @@ def run(given: argparse.Namespace, target: str) -> None:
     serving, designing = (sum(process.cpu_times()[:2]) for process in both)
     server.terminate()
     server.wait()
-    known = store.known()
-    rows = Counter(map(tuple, known.answers[["first", "second"]].to_numpy().tolist()))
+    snapshot = take_snapshot(store)
+    rows = Counter(map(tuple, snapshot.answers[["first", "second"]].to_numpy().tolist()))
     table = Table(title=f"{given.labellers} labellers, {given.think:g} s an answer, {given.items:,} items of "
                         f"{given.features} features, rounds of {given.k}; {target.split(':')[0]}")  # fmt: skip
     for name in ("request", "count", "median", "90%", "99%", "longest"):
@@ -112,13 +114,14 @@ def run(given: argparse.Namespace, target: str) -> None:
     console = Console()
     console.print(table)
     rate = len(acknowledged) / given.seconds
+    rounds = dashboard.count(store)["rounds"]
     console.print(
-        f"{len(acknowledged)} answers acknowledged ({rate:.0f} a second), {len(known.answers)} in the database, at most"
-        f" {max(rows.values())} a pair. {len(known.planned)} pairs in {store.tally()['rounds']} rounds; no pair was"
-        f" free {empty[0]} times."
+        f"{len(acknowledged)} answers acknowledged ({rate:.0f} a second), {len(snapshot.answers)} in the database,"
+        f" at most {max(rows.values())} a pair. {len(snapshot.planned)} pairs in {rounds} rounds;"
+        f" no pair was free {empty[0]} times."
     )
     console.print(f"CPU: {designing:.1f} s of designing, {serving:.1f} s of serving in {given.seconds:g} s.")
-    assert len(known.answers) == len(acknowledged)
+    assert len(snapshot.answers) == len(acknowledged)
     assert max(rows.values()) <= given.answers_per_pair
     store.close()
 

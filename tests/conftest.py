@@ -12,33 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
+from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, settings
 
+from campaigns import EVIL, PNG, client_of
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store
-from pairsmith.files.items import Items, read_items
+from pairsmith.campaign.web.app import create_app
+from pairsmith.cli import commands as cli
+from pairsmith.files.items import Items
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.
 settings.register_profile(
     "pairsmith", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=60
 )
 settings.load_profile("pairsmith")
-
-# `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that
-# take more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
-SLOW_FILES = "test_campaign_browser", "test_campaign_crash", "test_cluster", "test_distributed"
-SLOW_FIXTURES = {"postgresql", "nginx", "browser"}
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        database = item.callspec.params.get("target") if hasattr(item, "callspec") else None
-        if (
-            item.path.stem.startswith(SLOW_FILES)
-            or SLOW_FIXTURES.intersection(item.fixturenames)
-            or database == "postgresql"
-        ):
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -162,18 +150,70 @@ def serve():
 
 
 @pytest.fixture
-def write(tmp_path):
-    """write("a.csv", text) -> the path of a new file."""
-
-    def put(name, text):
-        path = tmp_path / name
-        path.write_text(text)
-        return path
-
-    return put
+def folder(tmp_path, monkeypatch):
+    """The working folder, with eight items in items.csv and their pictures."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    items = pd.DataFrame(rng.standard_normal((8, 2)), columns=["f_1", "f_2"])
+    items.insert(0, "id", [f"item {row}" for row in range(8)])
+    items["note"] = [f"note <b>{row}</b>" for row in range(8)]
+    items["path"] = [f"pictures/{row}.png" for row in range(8)]
+    items["prompt"] = ["p", "q"] * 4
+    (tmp_path / "pictures").mkdir()
+    for row in range(8):
+        (tmp_path / f"pictures/{row}.png").write_bytes(PNG)
+    items.to_csv("items.csv", index=False)
+    return tmp_path
 
 
 @pytest.fixture
-def items(write):
-    """Five items with the ids 1 to 5, from a file."""
-    return read_items(write("items.csv", "id,x\n1,5\n2,3\n3,1\n4,9\n5,7\n"))
+def run(monkeypatch, capsys):
+    """run("campaign", "people", ...) -> the exit code and both outputs of the command line."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["pairsmith", *words])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        out, err = capsys.readouterr()
+        return stop.value.code, out, err
+
+    return call
+
+
+@pytest.fixture
+def store(tmp_path, make):
+    """A campaign whose items, shown in a browser, would do harm."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    (tmp_path / "shown.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
+    parts = [[("image", str(tmp_path / "shown.svg")), ("text", EVIL), ("markdown", EVIL)]] * 12
+    return make(str(tmp_path / "t.db"), parts=parts, question=EVIL, media=tmp_path)
+
+
+@pytest.fixture
+def local(store):
+    """A client of it on its own machine, where nobody needs an invite."""
+    with TestClient(create_app(store), base_url="http://127.0.0.1:8000") as client:
+        yield client
+
+
+@pytest.fixture
+def public(store):
+    """A client of it through TLS, where everybody needs one."""
+    with TestClient(create_app(store, local=False), base_url="https://label.example.org") as client:
+        yield client
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """elsewhere() -> from now on this is another user's machine."""
+    return lambda: monkeypatch.setenv("PAIRSMITH_HOME", str(tmp_path / "elsewhere"))
+
+
+@pytest.fixture
+def api(tmp_path, make):
+    """A client of a campaign on its own machine; its `store` is the campaign."""
+    store = make(str(tmp_path / "t.db"))
+    with client_of(store) as client:
+        client.store = store
+        yield client

@@ -4,15 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairsmith.data.arrays import (
-    EXACT,
-    as_items,
-    as_ordered_pairs,
-    as_pairs,
-    check_items,
-    refuse_masked,
-    size_if_whole,
-)
+from pairsmith.data.arrays import EXACT, as_items, as_ordered_pairs, as_pairs, check_items, refuse_masked, size_if_whole
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from sklearn.datasets import load_digits
 
+from pairsmith.campaign import leases, people
+from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -49,7 +51,7 @@ class Labeller:
     def __init__(self, page, url, store):
         self.page, self.url = page, url
         digits = load_digits().target
-        self.value = {f"/media/{row}/0": digits[int(name.split()[1])] for row, name in enumerate(store.names)}
+        self.value = {f"/media/{row}/0": digits[int(name.split()[1])] for row, name in enumerate(store.items.names)}
         self.trouble = []
         page.on("console", lambda message: self.trouble.append(message.text))
         page.on("pageerror", lambda error: self.trouble.append(str(error)))
@@ -243,7 +245,7 @@ def test_two_tabs_and_double_clicks_count_once(at_work, campaign):
     one.counted(1)
     two.choose(lambda: two.page.keyboard.press("ArrowRight"))  # stale
     two.counted(1)
-    assert len(Store(str(campaign)).known().answers) == 1
+    assert len(take_snapshot(Store(str(campaign))).answers) == 1
 
 
 def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
@@ -274,7 +276,7 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
     press_play(right)
     playing(right)
     assert left.evaluate(state)["paused"]  # one at a time
-    assert store.progress(store.local)["yours"] == 0  # to play is not to choose
+    assert leases.progress(store, people.local_person(store))["yours"] == 0  # to play is not to choose
     accessible(page)
 
     # Who came by Tab plays and seeks with the keys that the control has.
@@ -316,7 +318,7 @@ def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, serve):
         if long.count():
             break
         page.keyboard.press("ArrowLeft")
-    given = store.progress(store.local)["yours"]
+    given = leases.progress(store, people.local_person(store))["yours"]
     shown = page.get_attribute("#pair", "data-lease")
     page.keyboard.press("Tab")
     while not long.first.evaluate("text => document.activeElement === text"):

@@ -11,7 +11,8 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
-from pairsmith.campaign import database
+from pairsmith.campaign import leases, people, schema
+from pairsmith.campaign.snapshot import take_snapshot
 
 CHOICES = ("left", "right", "tie")
 
@@ -49,7 +50,7 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
                 acknowledged.append((lease, choice))
         client.close()
 
-    threads = [threading.Thread(target=labeller, args=(at, store.invite(f"p{at}"))) for at in range(8)]
+    threads = [threading.Thread(target=labeller, args=(at, people.invite(store, f"p{at}"))) for at in range(8)]
     for thread in threads:
         thread.start()
     rng = random.Random(5)
@@ -68,18 +69,16 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
     assert len(acknowledged) > 50
     assert len(set(acknowledged)) == len(acknowledged)
 
-    with store._reading() as connection:
+    with store.reading() as connection:
         rows = connection.execute(
             sa.select(
-                database.leases.c.token,
-                database.leases.c.left,
-                database.pairs.c.first,
-                database.pairs.c.id,
-                database.answers.c.outcome,
+                schema.leases.c.token,
+                schema.leases.c.left,
+                schema.pairs.c.first,
+                schema.pairs.c.id,
+                schema.answers.c.outcome,
             ).select_from(
-                database.answers.join(database.leases).join(
-                    database.pairs, database.leases.c.pair == database.pairs.c.id
-                )
+                schema.answers.join(schema.leases).join(schema.pairs, schema.leases.c.pair == schema.pairs.c.id)
             )
         ).all()
     kept = {row.token: row for row in rows}
@@ -93,20 +92,20 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
 
 
 def test_fifty_people_at_once_get_no_pair_too_often(target, make):
-    store = make(target, n=30, k=60, answers=3)
+    store = make(target, n=30, k=60, answers_per_pair=3)
     given, wrong = Counter(), []
-    persons = [store.person(store.invite(f"p{at}"), "labeller") for at in range(50)]
+    persons = [people.person_of(store, people.invite(store, f"p{at}"), "labeller") for at in range(50)]
     start = threading.Barrier(50)
 
     def label(person):
         try:
             start.wait()
             for _ in range(6):
-                lease = store.next(person)
+                lease = leases.next_pair(store, person)
                 if lease is None:
                     return
                 given[min(lease.left, lease.right), max(lease.left, lease.right)] += 1
-                store.answer(person, lease.token, "left")
+                leases.answer(store, person, lease.token, "left")
         except Exception as error:
             wrong.append(error)
 
@@ -117,16 +116,19 @@ def test_fifty_people_at_once_get_no_pair_too_often(target, make):
         thread.join()
     assert wrong == []
     assert set(given.values()) == {3}
-    assert sum(given.values()) == 180 == len(store.known().answers)
+    assert sum(given.values()) == 180 == len(take_snapshot(store).answers)
 
 
 @pytest.mark.parametrize("tries", [8])
 def test_a_retry_at_the_same_moment_counts_once(target, make, tries):
     store = make(target)
-    lease = store.next(store.local)
+    person = people.local_person(store)
+    lease = leases.next_pair(store, person)
     counted = []
     threads = [
-        threading.Thread(target=lambda: counted.append(store.answer(store.local, lease.token, "left")))
+        threading.Thread(
+            target=lambda: counted.append(leases.answer(store, people.local_person(store), lease.token, "left"))
+        )
         for _ in range(tries)
     ]
     for thread in threads:
@@ -134,4 +136,4 @@ def test_a_retry_at_the_same_moment_counts_once(target, make, tries):
     for thread in threads:
         thread.join()
     assert sorted(counted) == [False] * (tries - 1) + [True]
-    assert len(store.known().answers) == 1
+    assert len(take_snapshot(store).answers) == 1

@@ -25,13 +25,7 @@ from pairsmith.criteria.mutual_information import mutual_information
 from pairsmith.criteria.random import random
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
-from pairsmith.data.candidates import (
-    AllPairs,
-    Candidates,
-    PairList,
-    Remaining,
-    WithinGroups,
-)
+from pairsmith.data.candidates import AllPairs, Candidates, PairList, Remaining, WithinGroups
 from pairsmith.data.features import COMFORTABLE, Features, extremes, some_rows
 from pairsmith.data.frames import as_features, check_finite, check_ids
 from pairsmith.data.ridge import as_ridge

@@ -1,17 +1,28 @@
 """Labelling with people: a campaign asks pairs in the browser, keeps every answer and plans the next pairs.
 
-database   where a campaign is kept: tables, versions, and what a broken database says
-statements the SQL of every request
-store      pairs handed out, answers taken, undone and counted
-seals      which campaigns and invites this user made or confirmed
-media      images and sounds, opened without leaving their folder
-create     a table of items becomes a campaign; the demo
-rounds     the next pairs, designed by a process of its own
-report     what the dashboard shows, computed by that process
-exchange   answers written to and read from files
-web        the pages and the API; gate: what every request passes before it is looked at
-server     who may hold a connection, and for how long
-commands   the command line
+A *round* is a batch of pairs, planned at once. A pair is *leased* to a person while they look at it; an *answer* is the
+outcome that they give, or a skip; it may be *taken back*. A *snapshot* is the campaign at one moment.
+
+What there is:
+  settings      what was decided when the campaign was made
+  schema        the tables; migrations: how earlier versions become this one; statements: the SQL of every request
+  database      opening SQLite files and PostgreSQL, and what is wrong with them in one line
+  store         a campaign, opened: transactions, settings, items; guard: whether its file is still there
+  items         the items: features, groups, labels, what people see; media_files: their images and sounds
+Who takes part:
+  people        invites, and whoever labels on this machine
+  seals         the key of this user; trust: whether this user made or confirmed a campaign
+What happens:
+  create        a table of items becomes a campaign; demo: one to try
+  leases        pairs handed out, answers taken and undone
+  answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files
+  repair        mending what earlier versions stored
+What is computed, by the process of `worker`:
+  snapshot      all that planning and reports look at; learning: the model of it
+  planning      the next pairs, and when to add them; pace: answers still to be given, and how fast
+  report        what the dashboard shows of the model; dashboard: its figures, and the last report
+What people see:
+  web/          pages, api, media, the gate that every request passes, the server
 """
 
 from __future__ import annotations
@@ -24,6 +35,11 @@ ENDINGS = (".db", ".sqlite", ".sqlite3")  # of an SQLite file
 def printable(text: str) -> str:
     """This text for a terminal: what is no printable character, such as the start of a colour code, as its escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """So many of them, such as "1 answer" or "2 answers"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def is_url(target: str) -> bool:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-import struct
 import warnings
-import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -17,36 +16,41 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign import ENDINGS, database, is_url, seals
+from pairsmith.campaign import ENDINGS, database, is_url, schema, seals
+from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.media import MEDIA, MediaError, open_file, relative
-from pairsmith.campaign.rounds import design
-from pairsmith.campaign.store import Known, planned_rows
+from pairsmith.campaign.items import StoredItems
+from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
+from pairsmith.campaign.planning import next_pairs
+from pairsmith.campaign.settings import Settings
+from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.data.arrays import Ints
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items
 from pairsmith.files.write import write_whole
 from pairsmith.model.evidence import classes_of
+from pairsmith.selection import Selection
 
 KINDS = ("text", "markdown", "image", "audio")
-_SHOWN = list[tuple[str, str]]
+Shown = list[tuple[str, str]]  # what people see of an item: kind, and the text or the file
 
 
 def create(
     target: str,
     items: Items,
-    shown: Sequence[_SHOWN],
+    shown: Sequence[Shown],
     *,
     question: str,
     k: int,
-    labels: tuple[npt.NDArray[np.int64], npt.NDArray[Any]] | None = None,
+    labels: tuple[Ints, npt.NDArray[Any]] | None = None,
     better: Any = None,
     instructions: str = "",
-    answers: int = 1,
+    answers_per_pair: int = 1,
     ties: bool = True,
     repeats: bool = False,
     max_per_item: int | None = None,
     objective: str = "averaged-d-optimal",
-    lease: float = 600.0,
+    lease_seconds: float = 600.0,
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,
 ) -> int:
@@ -57,7 +61,7 @@ def create(
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1.
     """
     check_place(target)
-    for name, value in (("k", k), ("answers_per_pair", answers), ("max_per_item", max_per_item)):
+    for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     if not question.strip():
@@ -67,53 +71,82 @@ def create(
     folder, shown = _confined(items, shown, os.path.realpath(items.path.parent if media is None else media))
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
     values = np.where(values == classes_of(values, better)[1], 1, -1)
-    nothing = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
-    planned = np.zeros((0, 2), dtype=np.int64)
-    known = Known(items.features, items.groups, labeled, values, planned, 0, nothing)
-    first = design(known, k, objective, max_per_item, progress=progress)
-    if first is None or len(first) == 0:
+    stored = StoredItems(items.features, items.groups, labeled, values)
+    first_round = _first_round(stored, k, objective, max_per_item, progress)
+    if first_round is None or len(first_round) == 0:
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
-    label_of = {int(row): value for row, value in zip(labeled, values.tolist(), strict=True)}
-    groups = items.groups
-    own = secrets.token_hex(16)
-    settings = {
-        "question": question, "instructions": instructions, "k": k, "answers": answers, "ties": ties,
-        "repeats": repeats, "max_per_item": max_per_item, "objective": objective, "lease": lease,
-        "features": [str(name) for name in items.features.columns], "grouped": groups is not None,
-        "id": own, "media": folder, "seal": None,
-    }  # fmt: skip
+    settings = Settings(
+        question=question,
+        instructions=instructions,
+        k=k,
+        answers_per_pair=answers_per_pair,
+        ties=ties,
+        repeats=repeats,
+        max_per_item=max_per_item,
+        objective=objective,
+        lease_seconds=lease_seconds,
+        feature_names=[str(name) for name in items.features.columns],
+        grouped=items.groups is not None,
+        id=secrets.token_hex(16),
+        folder=folder,
+    )
+    _write(target, _sealed(settings, target), _item_rows(stored, shown), first_round.pairs)
+    return len(first_round)
+
+
+def _first_round(
+    items: StoredItems, k: int, objective: str, max_per_item: int | None, progress: bool
+) -> Selection | None:
+    """The first pairs, chosen when nothing is asked yet."""
+    no_pairs = np.zeros((0, 2), dtype=np.int64)
+    no_answers = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
+    start = CampaignSnapshot(items.features, items.groups, items.labeled, items.labels, no_pairs, 0, no_answers)
+    return next_pairs(start, k, objective, max_per_item, progress=progress)
+
+
+def _sealed(settings: Settings, target: str) -> Settings:
+    """The settings with this user's seal, or a warning that there can be none."""
     try:
-        settings["seal"] = seals.seal("campaign", own, folder or "")
+        return replace(settings, seal=seals.seal("campaign", str(settings.id), settings.folder or ""))
     except seals.NoKey as error:
-        warnings.warn(f"{database.shown(target)} is made without a seal, to be confirmed later: {error}", stacklevel=2)
+        warnings.warn(f"{database.shown(target)} is made without a seal, to be confirmed later: {error}", stacklevel=3)
+        return settings
+
+
+def _item_rows(items: StoredItems, shown: Sequence[Shown]) -> list[dict[str, Any]]:
+    """Rows of the table of items."""
     matrix = items.features.to_numpy(dtype="<f8")
-    rows = [
+    label_of = {int(row): value for row, value in zip(items.labeled, items.labels.tolist(), strict=True)}
+    return [
         {
             "row": row,
             "name": name,
             "features": matrix[row].tobytes(),
-            "grouped": None if groups is None else str(groups[row]),
+            "grouped": None if items.groups is None else str(items.groups[row]),
             "label": label_of.get(row),
             "parts": shown[row],
         }
         for row, name in enumerate(items.features.index)
     ]
 
+
+def _write(target: str, settings: Settings, rows: list[dict[str, Any]], chosen: Ints) -> None:
+    """Put the campaign at its place: whole, or not at all."""
+
     def fill(connection: sa.Connection) -> None:
-        connection.execute(database.campaign.insert().values(id=1, version=database.VERSION, settings=settings))
-        connection.execute(database.items.insert(), rows)
-        connection.execute(database.pairs.insert(), planned_rows(first.pairs, 1, answers))
+        connection.execute(schema.campaign.insert().values(id=1, version=schema.VERSION, settings=settings.to_stored()))
+        connection.execute(schema.items.insert(), rows)
+        connection.execute(schema.pairs.insert(), pairs_to_ask(chosen, 1, settings.answers_per_pair))
 
     if is_url(target):
         database.create(target, fill)
-    else:
+        return
 
-        def write(part: Path) -> None:
-            database.create(target, fill, part)
-            check_place(target)  # planning took its time
+    def write(part: Path) -> None:
+        database.create(target, fill, part)
+        check_place(target)  # planning took its time
 
-        write_whole(target, write)
-    return len(first)
+    write_whole(target, write)
 
 
 def check_place(target: str) -> None:
@@ -130,13 +163,13 @@ def check_place(target: str) -> None:
         raise CampaignError(f"{path}: call the campaign something.db, or give a postgresql:// URL")
 
 
-def read(
+def read_items_and_parts(
     path: Path,
     show: Sequence[str],
     id_column: str | None = None,
     features: Sequence[str] = (),
     group_by: str | None = None,
-) -> tuple[Items, list[_SHOWN]]:
+) -> tuple[Items, list[Shown]]:
     """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids."""
     wanted = [_kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
@@ -157,7 +190,7 @@ def read(
     items = read_items(path, id_column, features, group_by)
     if not wanted:
         return items, [[("text", str(name))] for name in items.features.index]
-    shown: list[_SHOWN] = [[] for _ in range(len(table))]
+    shown: list[Shown] = [[] for _ in range(len(table))]
     for kind, column in wanted:
         for row, value in enumerate(table[column]):
             if pd.isna(value) or str(value).strip() == "":
@@ -177,7 +210,7 @@ def _kind_and_column(entry: str) -> tuple[str, str]:
     return kind, column
 
 
-def _confined(items: Items, shown: Sequence[_SHOWN], folder: str) -> tuple[str | None, list[_SHOWN]]:
+def _confined(items: Items, shown: Sequence[Shown], folder: str) -> tuple[str | None, list[Shown]]:
     """The folder, None where no files are shown, and what is shown with files as seen from there, each looked at."""
 
     def seen_from_there(item: str, kind: str, value: str) -> str:
@@ -199,54 +232,3 @@ def _confined(items: Items, shown: Sequence[_SHOWN], folder: str) -> tuple[str |
         for name, parts in zip(items.features.index, shown, strict=True)
     ]
     return folder if any(kind in MEDIA for parts in shown for kind, _ in parts) else None, found
-
-
-def demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
-    """A campaign from the digits of scikit-learn, as images in a folder beside it: which is larger?"""
-    from pairsmith.datasets.embedded import digits
-
-    check_place(target)
-    data = digits()
-    chosen = np.sort(np.random.default_rng(seed).choice(len(data.X), count, replace=False))
-    folder = Path(target).with_suffix("") if not is_url(target) else Path("digits")
-    folder = folder.with_name(f"{folder.name}-images")
-    folder.mkdir(exist_ok=True)
-    X = data.X[chosen]
-    shown: list[_SHOWN] = []
-    for row, pixels in zip(chosen, X, strict=True):
-        path = folder / f"{row}.png"
-        try:
-            path.write_bytes(png(pixels.reshape(8, 8) / 16))
-        except OSError as error:  # that of a full disk names no file
-            raise CampaignError(f"{path} cannot be written: {error.strerror}") from None
-        shown.append([("image", path.name)])
-    X = X / 16
-    X = X[:, X.std(axis=0) > 0]
-    names = [f"pixel_{column}" for column in range(X.shape[1])]
-    features = pd.DataFrame(X, index=[f"digit {row}" for row in chosen], columns=names)
-    return create(
-        target,
-        Items(Path(target), features),
-        shown,
-        question="Which digit is larger?",
-        instructions="Choose the **larger digit**: 7 is larger than 3. Where both are the same, call it a tie. Where"
-        " you cannot read one of them, skip.",
-        k=k,
-        media=folder,
-    )
-
-
-def png(ink: npt.NDArray[np.float64], size: int = 120) -> bytes:
-    """A small grey picture of values from 0 (paper) to 1 (ink), enlarged smoothly."""
-    from scipy.ndimage import zoom
-
-    large = np.clip(zoom(np.pad(ink, 1), size / (len(ink) + 2), order=3, mode="nearest", grid_mode=True), 0, 1)
-    grey = np.round(255 * (1 - np.clip(1.5 * large - 0.25, 0, 1))).astype(np.uint8)  # crisper than it was scanned
-    height, width = grey.shape
-    raw = np.hstack([np.zeros((height, 1), dtype=np.uint8), grey]).tobytes()  # each line: no filter
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw, 6)) + chunk(b"IEND", b"")

@@ -1,13 +1,11 @@
 """Where a campaign is kept: a SQLite file, or a PostgreSQL database by its URL.
 
-Both are opened so that a transaction that has ended is on disk. Nothing is ever deleted: an answer that was taken back
-stays, with a row in `undos`.
+Both are opened so that a transaction that has ended is on disk. What is wrong with a database is told in one line.
 """
 
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
 import struct
 from collections.abc import Callable, Iterator
@@ -17,107 +15,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import is_url
-from pairsmith.campaign.media import common_folder, parts_with_files
-
-VERSION = 3
+from pairsmith.campaign import is_url, migrations, schema
+from pairsmith.campaign.schema import campaign, items, pairs, tables
 
 APPLICATION = 0x70616972  # "pair": marks our SQLite files
 _PATIENCE = 10  # seconds to wait for somebody else's transaction
-
-tables = sa.MetaData()
-campaign = sa.Table(
-    "campaign",
-    tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("version", sa.Integer, nullable=False),
-    sa.Column("settings", sa.JSON, nullable=False),
-)
-items = sa.Table(
-    "items",
-    tables,
-    sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("name", sa.Text, nullable=False, unique=True),  # the id that files and people use
-    sa.Column("features", sa.LargeBinary, nullable=False),  # float64, little-endian
-    sa.Column("grouped", sa.Text),
-    sa.Column("label", sa.JSON(none_as_null=True)),
-    sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path in the folder] each
-    sa.Column("lean", sa.Integer, nullable=False, default=0),  # how much oftener it was shown left than right
-)
-pairs = sa.Table(
-    "pairs",
-    tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("first", sa.ForeignKey(items.c.row), nullable=False),
-    sa.Column("second", sa.ForeignKey(items.c.row), nullable=False),
-    sa.Column("round", sa.Integer, nullable=False),  # 0: not planned, but answered elsewhere
-    sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
-    sa.UniqueConstraint("first", "second"),
-    sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
-    sa.Index("pairs_second", "second"),  # with the constraint's own: the pairs of an item
-)
-sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
-people = sa.Table(
-    "people",
-    tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("name", sa.Text, nullable=False),
-    sa.Column("role", sa.Text, nullable=False),  # labeller or organiser
-    sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
-    sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
-    sa.UniqueConstraint("name", "role"),
-)
-# A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back.
-leases = sa.Table(
-    "leases",
-    tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("token", sa.Text, nullable=False, unique=True),
-    sa.Column("pair", sa.ForeignKey(pairs.c.id), nullable=False, index=True),
-    sa.Column("person", sa.ForeignKey(people.c.id), nullable=False),
-    sa.Column("left", sa.ForeignKey(items.c.row), nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("again", sa.Boolean, nullable=False, default=False),  # shown again after an undo
-    sa.Column("expires", sa.BigInteger, nullable=False),  # microseconds since 1970, as all times
-)
-sa.Index("leases_state", leases.c.state, leases.c.person)
-answers = sa.Table(
-    "answers",
-    tables,
-    sa.Column("id", sa.Integer, primary_key=True),
-    sa.Column("lease", sa.ForeignKey(leases.c.id), nullable=False, unique=True),
-    sa.Column("outcome", sa.Integer),  # +1 first preferred, -1 second, 0 tie, null: skipped
-    sa.Column("milliseconds", sa.Integer),
-    sa.Column("at", sa.BigInteger, nullable=False),
-)
-undos = sa.Table(
-    "undos",
-    tables,
-    sa.Column("answer", sa.ForeignKey(answers.c.id), primary_key=True, autoincrement=False),
-    sa.Column("at", sa.BigInteger, nullable=False),
-)
-reports = sa.Table(  # what the process behind `rounds` found out, for the web pages to show
-    "reports",
-    tables,
-    sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("content", sa.JSON, nullable=False),
-)
-
-
-def _confine(connection: sa.Connection) -> None:
-    """Files by their place in a folder of the campaign, and seals; what was made before is not confirmed by anybody."""
-    connection.exec_driver_sql("ALTER TABLE people ADD COLUMN seal TEXT")
-    connection.exec_driver_sql("CREATE INDEX pairs_second ON pairs (second)")
-    shown = {row.row: row.parts for row in connection.execute(sa.select(items.c.row, items.c.parts))}
-    folder = common_folder(path for parts in shown.values() for _, _, path in parts_with_files(parts))
-    for row, parts in shown.items():
-        for at, kind, path in parts_with_files(parts):
-            if folder and os.path.isabs(path):
-                parts[at] = [kind, os.path.relpath(path, folder)]
-        connection.execute(items.update().where(items.c.row == row).values(parts=parts))
-    settings = connection.execute(sa.select(campaign.c.settings)).scalar_one()
-    settings = {**settings, "id": secrets.token_hex(16), "media": folder or None, "seal": None}
-    connection.execute(campaign.update().values(settings=settings))
 
 
 class CampaignError(ValueError):
@@ -275,13 +177,13 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
                 if not is_url(target) and (damage := _damage(connection)):
                     raise CampaignError(f"{target} is damaged ({damage}); restore it from a backup")
                 version = connection.execute(sa.select(campaign.c.version)).scalar_one()
-            if version > VERSION:
+            if version > schema.VERSION:
                 raise CampaignError(
                     f"{shown(target)} was made by a newer pairsmith (format {version}; this one knows up to"
-                    f" {VERSION}); update pairsmith"
+                    f" {schema.VERSION}); update pairsmith"
                 )
-            if version < VERSION:
-                _migrate(engine)
+            if version < schema.VERSION:
+                migrations.migrate(engine)
             if copied:  # what would be written to the copy would be lost
                 with engine.connect() as connection:
                     connection.exec_driver_sql("PRAGMA query_only=ON")
@@ -289,40 +191,6 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
         engine.dispose()
         raise
     return engine
-
-
-def _refuse_self_pairs(connection: sa.Connection) -> None:
-    """The constraint pairs_differ. Pairs of an item with itself, made by imports of version 1, stay, but are not asked.
-
-    They are mended by `Store.repair`. SQLite cannot add a constraint to a table that is there, and a new table would
-    need foreign keys off, which no transaction can turn off, and a place for those pairs: triggers do the same.
-    """
-    run = connection.exec_driver_sql
-    run('UPDATE pairs SET wanted = 0 WHERE "first" = "second"')
-    run(
-        "UPDATE leases SET expires = 0 WHERE state = 'open' AND"
-        ' pair IN (SELECT id FROM pairs WHERE "first" = "second")'
-    )
-    if connection.dialect.name == "sqlite":
-        for event in ("INSERT", "UPDATE"):
-            run(
-                f'CREATE TRIGGER pairs_differ_{event} BEFORE {event} ON pairs WHEN NEW."first" >= NEW."second"'
-                " BEGIN SELECT RAISE(ABORT, 'CHECK constraint failed: pairs_differ'); END"
-            )
-    else:  # not valid: of what is there nothing is asked
-        run('ALTER TABLE pairs ADD CONSTRAINT pairs_differ CHECK ("first" < "second") NOT VALID')
-
-
-# MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
-MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs, _confine]
-
-
-def _migrate(engine: sa.Engine) -> None:
-    with engine.execution_options(write=True).begin() as connection:
-        version = connection.execute(sa.select(campaign.c.version)).scalar_one()  # somebody else may have been faster
-        for step in MIGRATIONS[version - 1 :]:
-            step(connection)
-        connection.execute(sa.update(campaign).values(version=VERSION))
 
 
 def _check_file(path: Path, changes: bool) -> bool:
@@ -377,12 +245,3 @@ def _told(target: str, error: BaseException) -> str:
             return f"{shown(target)} {what}"
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return f"{shown(target)}: the database says: {lines[0]}"
-
-
-def identity(path: str) -> tuple[int, int] | None:
-    """What the file system knows a file by, whatever its name; None where there is none."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

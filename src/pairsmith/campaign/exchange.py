@@ -8,14 +8,20 @@ what is imported twice counts once. choix and dpo know only who won: ties are le
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.campaign.store import SECOND, Store
+from pairsmith.campaign import answers
+from pairsmith.campaign.schema import SECOND
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+from pairsmith.data.arrays import Ints
 from pairsmith.files.answers import read_answers
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items
@@ -35,52 +41,33 @@ ENDINGS = {
 MOST = 10_000_000  # answers in a file
 
 
-def export(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
+def export_answers(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
     """Write the answers that stand; how many were written, and how many ties left out.
 
     `raw`: texts that a spreadsheet would take for formulas stay as they are in csv.
     """
-    known = store.known()
-    names = np.array(store.names, dtype=object)
-    frame = pd.DataFrame(
-        {
-            "first": names[known.answers["first"]],
-            "second": names[known.answers["second"]],
-            "outcome": known.answers["outcome"],
-            "left": names[known.answers["left"]],
-            "labeller": known.answers["labeller"],
-            "seconds": known.answers["seconds"],
-            "time": [_time(at) for at in known.answers["at"]],
-        }
-    )
-    if kind in TABLES:
-        write_table(frame, path, kind, raw)
-        return len(frame), 0
-    if kind == "label-studio":
-        tasks = _tasks(store, frame, known.answers)
-        _write_text(path, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
-        return len(frame), 0
-    decided = known.answers[known.answers["outcome"] != 0]
-    first, second, won = (decided[name].to_numpy() for name in ("first", "second", "outcome"))
-    winner, loser = np.where(won > 0, first, second), np.where(won > 0, second, first)
-    if kind == "choix":
-        data = [[int(i), int(j)] for i, j in zip(winner, loser, strict=True)]
-        content = {"n_items": len(names), "items": list(names), "data": data}
-        _write_text(path, json.dumps(content, ensure_ascii=False) + "\n")
-    else:
-        texts = {int(row): _text(store, int(row)) for row in np.unique(np.concatenate([winner, loser]))}
-        prompts = [store.settings["question"]] * len(names) if known.groups is None else list(known.groups)
-        lines = [
-            {"prompt": prompts[i], "chosen": texts[int(i)], "rejected": texts[int(j)]}
-            for i, j in zip(winner, loser, strict=True)
-        ]
-        _write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-    return len(decided), len(known.answers) - len(decided)
+    snapshot = take_snapshot(store)
+    standing = snapshot.answers
+    if kind in TABLES or kind == "label-studio":
+        table = _as_table(standing, store.items.names)
+        if kind in TABLES:
+            write_table(table, path, kind, raw)
+        else:
+            _write_text(path, json.dumps(_tasks(store, table, standing), indent=1, ensure_ascii=False) + "\n")
+        return len(standing), 0
+    decided = standing[standing["outcome"] != 0]
+    first, second, outcome = (decided[name].to_numpy() for name in ("first", "second", "outcome"))
+    winners, losers = np.where(outcome > 0, first, second), np.where(outcome > 0, second, first)
+    lines = _choix(store, winners, losers) if kind == "choix" else _dpo(store, snapshot.groups, winners, losers)
+    _write_text(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return len(decided), len(standing) - len(decided)
 
 
-def bring(store: Store, path: Path) -> tuple[int, int]:
+def import_answers(store: Store, path: Path) -> tuple[int, int]:
     """Read answers made elsewhere: how many there are in the file, and how many of them are new."""
-    items = Items(Path(store.target), store.known().features)
+    items = Items(Path(store.target), store.items.features)
+    with store.reading() as connection:  # a campaign that has to be repaired first is told so first
+        answers.standing(connection, store.target)
     given = _read_tasks(path, items) if path.suffix == ".json" else _read_table(path, items)
     first, second, outcome = (given[name].to_numpy() for name in ("first", "second", "outcome"))
     given = given.assign(
@@ -88,12 +75,49 @@ def bring(store: Store, path: Path) -> tuple[int, int]:
         second=np.maximum(first, second),
         outcome=np.where(first > second, -outcome, outcome),
     )
-    if not store.settings["ties"] and (given["outcome"] == 0).any():
+    if not store.settings.ties and (given["outcome"] == 0).any():
         raise ValueError(f"{path}: row {int(np.argmax(given['outcome'] == 0)) + 1} is a tie; this campaign has none")
-    return len(given), store.take(given)
+    return len(given), answers.add(store, given)
+
+
+def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Answers with the ids of items and readable times."""
+    name_of = np.array(names, dtype=object)
+    return pd.DataFrame(
+        {
+            "first": name_of[given["first"]],
+            "second": name_of[given["second"]],
+            "outcome": given["outcome"],
+            "left": name_of[given["left"]],
+            "labeller": given["labeller"],
+            "seconds": given["seconds"],
+            "time": [_time(at) for at in given["at"]],
+        }
+    )
+
+
+def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
+    """What the library choix takes: one object, with (winner, loser) by row."""
+    names = store.items.names
+    data = [[int(i), int(j)] for i, j in zip(winners, losers, strict=True)]
+    return [{"n_items": len(names), "items": names, "data": data}]
+
+
+def _dpo(store: Store, groups: npt.NDArray[np.object_] | None, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
+    """Preferences to tune a language model by: an object an answer; the prompt is the group, or the question."""
+    texts = {int(row): _text(store, int(row)) for row in np.unique(np.concatenate([winners, losers]))}
+    return [
+        {
+            "prompt": store.settings.question if groups is None else groups[i],
+            "chosen": texts[int(i)],
+            "rejected": texts[int(j)],
+        }
+        for i, j in zip(winners, losers, strict=True)
+    ]
 
 
 def _time(at: int) -> str:
+    """A time of the tables as ISO 8601."""
     return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % SECOND:06d}Z"
 
 
@@ -123,15 +147,15 @@ def _text(store: Store, row: int) -> str:
     return "\n\n".join(texts or [value for _, value in parts])
 
 
-def _tasks(store: Store, frame: pd.DataFrame, answers: pd.DataFrame) -> list[dict[str, Any]]:
+def _tasks(store: Store, table: pd.DataFrame, standing: pd.DataFrame) -> list[dict[str, Any]]:
     """Label Studio's tasks: one for each pair on its sides, with an annotation an answer.
 
     Its Pairwise tag knows left and right; a tie is the choice "tie" of a Choices tag.
     """
     tasks: dict[tuple[str, str], dict[str, Any]] = {}
-    rows = {name: row for row, name in enumerate(store.names)}
+    rows = {name: row for row, name in enumerate(store.items.names)}
     line: Any
-    for line, won, left in zip(frame.itertuples(), answers["outcome"], answers["left"], strict=True):
+    for line, won, left in zip(table.itertuples(), standing["outcome"], standing["left"], strict=True):
         right = line.second if line.left == line.first else line.first
         if (line.left, right) not in tasks:
             data = {"left_id": line.left, "right_id": right, "left": _text(store, left),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from pairsmith.campaign.database import answers, items, leases, pairs, people
+from pairsmith.campaign.schema import answers, items, leases, pairs, people
 
 _given = sa.bindparam
 _live = (leases.c.state == "open") & (leases.c.expires > _given("now"))

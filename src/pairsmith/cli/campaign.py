@@ -1,52 +1,20 @@
-"""The command line of campaigns: parse, call, print."""
+"""The commands that make a campaign, take answers out of it and put answers in."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated
 
 import typer
 
-from pairsmith.campaign import printable
-
-if TYPE_CHECKING:
-    import socket
-
-    from pairsmith.campaign.store import Known, Store
-
-Campaign = Annotated[str, typer.Argument(help="A campaign: an SQLite file or a postgresql:// URL.", metavar="CAMPAIGN")]
+from pairsmith.campaign import counted
+from pairsmith.cli import campaign_people
+from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
-
-
-def needs_app() -> None:
-    """One line where the extra is not installed."""
-    for module in ("sqlalchemy", "fastapi", "uvicorn", "jinja2", "markdown_it", "nh3"):
-        if find_spec(module) is None:
-            raise ValueError(f"campaigns need {module}; pip install 'pairsmith[app]'")
-
-
-def _store(target: str, changes: bool = True) -> Store:
-    needs_app()
-    from pairsmith.campaign.store import Store
-
-    return Store(target, changes=changes)
-
-
-def known(target: str, *refused: object) -> Known:
-    """What a campaign knows, for fit, rank and select; options that it has its own answer to are refused."""
-    needs_app()
-    if any(option for option in refused):
-        raise ValueError(
-            f"{shown(target)} is a campaign and brings its own items, features, groups, labels and answers; leave out"
-            " the options that name others"
-        )
-    with _store(target, changes=False) as store:
-        return store.known()
 
 
 @campaign.command()
@@ -120,7 +88,6 @@ def create(
     needs_app()
     from pairsmith.campaign import create as creation
     from pairsmith.files.labels import as_label, read_labels
-    from pairsmith.files.sources import contents
     from pairsmith.selection import OBJECTIVES
 
     creation.check_place(target)
@@ -132,11 +99,8 @@ def create(
         raise ValueError(f"--media {media}: there is no such folder")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
-    table, parts = creation.read(items, show or (), id_column, features or (), group_by)
-    try:
-        told = "" if instructions is None else contents(instructions).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--instructions {instructions} cannot be read as UTF-8 text: {error}") from None
+    table, parts = creation.read_items_and_parts(items, show or (), id_column, features or (), group_by)
+    text = _read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
     count = creation.create(
         target,
@@ -146,18 +110,27 @@ def create(
         k=k,
         labels=labelled,
         better=None if better is None or labelled is None else as_label(better, labelled[1]),
-        instructions=told,
-        answers=answers_per_pair,
+        instructions=text,
+        answers_per_pair=answers_per_pair,
         ties=ties,
         repeats=repeats,
         max_per_item=max_per_item,
         objective=objective,
-        lease=lease * 60,
+        lease_seconds=lease * 60,
         progress=sys.stderr.isatty(),
         media=media,
     )
-    _say(f"Made {shown(target)}: {len(table.features)} items, {count} pairs planned.")
-    _say(f"Label them with: pairsmith label {shown(target)}")
+    say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
+    say(f"Label them with: pairsmith label {shown(target)}")
+
+
+def _read_instructions(path: Path | None) -> str:
+    from pairsmith.files.sources import contents
+
+    try:
+        return "" if path is None else contents(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--instructions {path} cannot be read as UTF-8 text: {error}") from None
 
 
 @campaign.command("export")
@@ -195,11 +168,11 @@ def export_answers(
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
-    with _store(target, changes=False) as store:
-        count, left_out = exchange.export(store, kind, path, raw)
-    ties = f" ({left_out} ties left out: {kind} has none)" if left_out else ""
+    with open_campaign(target, changes=False) as store:
+        count, left_out = exchange.export_answers(store, kind, path, raw)
+    ties = f" ({counted(left_out, 'tie')} left out: {kind} has none)" if left_out else ""
     # Where the answers go to standard output, this does not go among them.
-    _say(f"Wrote {count} answers to {path}{ties}", sys.stderr if descriptor(path) == 1 else sys.stdout)
+    say(f"Wrote {counted(count, 'answer')} to {path}{ties}", sys.stderr if descriptor(path) == 1 else sys.stdout)
 
 
 @campaign.command("import")
@@ -223,10 +196,10 @@ def import_answers(
     needs_app()
     from pairsmith.campaign import exchange
 
-    with _store(target) as store:
+    with open_campaign(target) as store:
         for path in answers:
-            count, new = exchange.bring(store, path)
-            _say(f"{path}: {count} answers, {new} of them new.")
+            count, new = exchange.import_answers(store, path)
+            say(f"{path}: {counted(count, 'answer')}, {new} of them new.")
 
 
 @campaign.command()
@@ -240,246 +213,24 @@ def repair(
 
     [bold]pairsmith campaign repair retina.db[/bold]
     """
-    with _store(target) as store:
+    needs_app()
+    from pairsmith.campaign.repair import labels_to_numbers, repair_answers
+
+    with open_campaign(target) as store:
         if better is not None:
-            print(f"{shown(target)}: {store.relabel(better)} labels are numbers now, 1 the better.")
-        restored, aside = store.repair()
+            changed = labels_to_numbers(store, better)
+            verb = "is a number" if changed == 1 else "are numbers"
+            print(f"{shown(target)}: {counted(changed, 'label')} {verb} now, 1 the better.")
+        restored, aside = repair_answers(store)
     if restored + aside == 0:
         print(f"{shown(target)}: nothing to repair.")
         return
-    print(f"{shown(target)}: {restored} answers restored, {aside} set aside.")
+    print(f"{shown(target)}: {counted(restored, 'answer')} restored, {aside} set aside.")
     if aside:
         print("Of those set aside the second item is not known: import the file that they came from again.")
 
 
-@campaign.command()
-def invite(
-    target: Campaign,
-    names: Annotated[list[str], typer.Argument(help="Whom to invite: a name each.", metavar="NAME...")],
-    dashboard: Annotated[bool, typer.Option("--dashboard", help="To the dashboard instead of labelling.")] = False,
-    url: Annotated[
-        str, typer.Option(help="How the server is reached from outside.", metavar="URL")
-    ] = "http://127.0.0.1:8000",
-) -> None:
-    """Make invite links, which are shown once. They are needed wherever the campaign is served beyond this machine.
-
-    [bold]pairsmith campaign invite retina.db anna ben --url https://label.example.org[/bold]
-    """
-    scheme, _, server = url.partition("://")
-    if scheme not in ("http", "https") or not server.strip("/"):
-        raise ValueError(f"--url {url!r} is not of the form https://label.example.org")
-    role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
-    with _store(target) as store:
-        for name in names:
-            if not name.strip() or not name.isprintable() or len(name) > 200:
-                raise ValueError(f"{name[:200]!r} is no name; use 1 to 200 characters on one line")
-            _say(f"{name}: {url.rstrip('/')}/{path}/{store.invite(name, role)}")
-
-
-@campaign.command()
-def revoke(
-    target: Campaign, names: Annotated[list[str], typer.Argument(help="Whose links.", metavar="NAME...")]
-) -> None:
-    """Make invite links worthless. Answers given stay."""
-    with _store(target) as store:
-        for name in names:
-            if store.revoke(name) == 0:
-                invited = ", ".join(found for found, _ in store.invited()) or "nobody"
-                raise ValueError(f"{name!r} has no invite; invited: {invited}")
-            _say(f"{name}: revoked.")
-
-
-@campaign.command()
-def people(target: Campaign) -> None:
-    """Who has an invite."""
-    with _store(target, changes=False) as store:
-        for name, role in store.invited():
-            _say(f"{role}  {name}")
-        for name, role in store.invited(confirmed=False):
-            _say(f"{role}  {name}  (void: made elsewhere; pairsmith campaign trust confirms it)")
-
-
-@campaign.command()
-def trust(
-    target: Campaign,
-    media: Annotated[
-        Path | None,
-        typer.Option(help="Where its files are, if not where they were when it was made.", metavar="FOLDER"),
-    ] = None,
-    invites: Annotated[
-        bool, typer.Option("--invites/--no-invites", help="Whether its invite links are good, or revoked.")
-    ] = True,
-) -> None:
-    """Confirm a campaign that another user or machine made: the folder it shows files of, and its invite links.
-
-    [bold]pairsmith campaign trust retina.db --media pictures[/bold]
-    """
-    with _store(target) as store:
-        _trust(store, media, invites)
-
-
-def _trust(store: Store, media: Path | None = None, invites: bool = True) -> None:
-    from pairsmith.campaign.media import MediaError, open_file
-
-    files = store.files()
-    named = media or store.folder
-    folder = os.path.realpath(named) if files and named else None
-    if files and not (folder and os.path.isdir(folder)):
-        raise ValueError(
-            f"{shown(store.target)} shows {len(files)} files of {folder or 'no folder'}, which is not there; say where"
-            " they are with --media"
-        )
-    for line in _wants(store, folder, invites):
-        _say(line)
-    for kind, path in files:
-        try:
-            open_file(str(folder), path, kind).close()
-        except MediaError as error:
-            _say(f"Warning: {path} {error}", sys.stderr)
-    store.confirm(folder, invites)
-    _say(f"Confirmed {shown(store.target)}.")
-
-
-def _wants(store: Store, folder: str | None, invites: bool = True) -> list[str]:
-    """What a campaign shows and whom it lets in, a line each."""
-    files = len(store.files())
-    people = ", ".join(f"{name} ({role})" for good in (True, False) for name, role in store.invited(good))
-    lines = [f"  shows {files} {'file' if files == 1 else 'files'} of {folder}"] if files else []
-    return lines + ([f"  {'lets in by invite link' if invites else 'revoked'}: {people}"] if people else [])
-
-
-def _check_origin(store: Store, trusted: bool) -> None:
-    """Refuse to serve files and invites of a campaign that this user neither made nor confirmed."""
-    from pairsmith.campaign import seals
-
-    if store.confirmed:
-        if void := store.invited(confirmed=False):
-            names = ", ".join(name for name, _ in void)
-            _say(f"Void until confirmed with pairsmith campaign trust: the invites of {names}", sys.stderr)
-        return
-    wants = _wants(store, store.folder)
-    made = f"{shown(store.target)} was made by another user or machine, or by an older pairsmith"
-    if not wants:
-        _say(f"{made}; it shows no files and has no invites.", sys.stderr)
-        return
-    seals.key()  # or the error that there can be none
-    if trusted:
-        _trust(store)
-        return
-    for line in [f"{made}. It", *wants]:
-        _say(line, sys.stderr)
-    raise ValueError(
-        f"{shown(store.target)} is not served before you confirm this: pairsmith campaign trust {shown(store.target)}"
-    )
-
-
-def label(
-    target: Campaign,
-    host: Annotated[
-        str, typer.Option(help="The address to serve at; beyond this machine, everybody needs an invite.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
-    invited: Annotated[
-        bool, typer.Option("--invited", help="Ask for invites on this machine too: behind a proxy.")
-    ] = False,
-    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
-    insecure: Annotated[
-        bool,
-        typer.Option("--insecure", help="Let the cookie of invites travel without TLS, e.g. in a trusted network."),
-    ] = False,
-    trusted: Annotated[
-        bool,
-        typer.Option("--trust", help="Confirm a campaign that another user or machine made, as campaign trust does."),
-    ] = False,
-) -> None:
-    """Serve a campaign to the people who label.
-
-    [bold]pairsmith label retina.db[/bold]
-    """
-    with _store(target) as store:
-        _check_origin(store, trusted)
-        here = host in ("127.0.0.1", "localhost", "::1")
-        local = here and not invited
-        listener = _listen(host, port)
-        from pairsmith.campaign.rounds import Worker
-        from pairsmith.campaign.server import serve
-        from pairsmith.campaign.web import create_app
-
-        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
-        print(f"Label at        {url}", flush=True)
-        print(f"Dashboard at    {url}dashboard", flush=True)
-        if store.folder:
-            _say(f"Files from      {store.folder}")
-        if not local:
-            roles = {role for _, role in store.invited()}
-            for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
-                if role not in roles:
-                    _say(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
-        if not here and not insecure:
-            _say("Browsers keep invites through TLS only: put a proxy in front; in a trusted network give --insecure.")
-        print("Stop with Ctrl-C.", flush=True)
-        if browse and local and _has_screen():
-            import threading
-            import webbrowser
-
-            threading.Timer(0.5, webbrowser.open, [url]).start()
-        with Worker(target), suppress(KeyboardInterrupt):
-            serve(create_app(store, local, insecure), listener)
-        store.check()
-    _say(f"Stopped. Every answer is in {shown(target)}.")
-
-
-def demo_campaign(
-    target: Annotated[Path, typer.Argument(help="Where to put it.", metavar="FILE")] = Path("digits.db"),
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
-    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
-    serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
-) -> None:
-    """Make a campaign from handwritten digits (which is larger?) and serve it; one that is there goes on.
-
-    [bold]pairsmith demo-campaign[/bold]
-    """
-    needs_app()
-    if not target.exists():
-        from pairsmith.campaign.create import check_place, demo
-
-        check_place(str(target))
-        print("Drawing digits and planning the first pairs ...", flush=True)
-        count = demo(str(target))
-        _say(f"Made {target}: {count} pairs planned.")
-    if serve:
-        label(str(target), port=port, browse=browse)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    import socket
-
-    # With the protocol named, asyncio sends small answers at once; without, each waits 40 ms for others to join it.
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if sys.platform != "win32":
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-        listener.listen()
-    except OSError as error:
-        listener.close()
-        reason = (error.strerror or str(error)).lower()
-        raise ValueError(
-            f"cannot serve at {host}, port {port}: {reason}; choose others with --host and --port"
-        ) from None
-    return listener
-
-
-def _say(text: str, to: TextIO | None = None) -> None:
-    print(printable(text), file=to, flush=True)
-
-
-def _has_screen() -> bool:
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-def shown(target: str) -> str:
-    """The campaign's name, without its password."""
-    from pairsmith.campaign import database
-
-    return database.shown(target)
+campaign.command()(campaign_people.invite)
+campaign.command()(campaign_people.revoke)
+campaign.command("people")(campaign_people.list_people)
+campaign.command("trust")(campaign_people.confirm_trust)

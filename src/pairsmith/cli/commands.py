@@ -20,6 +20,8 @@ import typer
 
 from pairsmith.campaign import is_campaign, printable
 from pairsmith.cli import campaign as campaigns
+from pairsmith.cli import label as labelling
+from pairsmith.cli import opening
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,13 +284,13 @@ def select(
         "checkpoint": checkpoint,
     }
     if is_campaign(items):
-        from pairsmith.campaign.rounds import design
+        asked = opening.snapshot_of(items, labeled, compared, candidates, group_by, id_column, features)
+        from pairsmith.campaign.planning import next_pairs
 
-        asked = campaigns.known(items, labeled, compared, candidates, group_by, id_column, features)
         with _resumable(checkpoint), _cluster(dask) as client:
-            more = design(asked, k, model=_load(model, asked.features) if model else None, client=client, **options)
+            more = next_pairs(asked, k, model=_load(model, asked.features) if model else None, client=client, **options)
         if more is None:
-            raise ValueError(f"{campaigns.shown(items)}: every pair has been asked; there are no more to pick")
+            raise ValueError(f"{opening.shown(items)}: every pair has been asked; there are no more to pick")
         if len(more) < k:
             warnings.warn(f"only {len(more)} of the {k} pairs asked for are left to ask", stacklevel=2)
         selection, names = more, asked.features.index
@@ -379,12 +381,12 @@ def fit(
     known: dict[str, Any]
     best: Any = None
     if is_campaign(items):
-        from pairsmith.campaign.rounds import evidence
+        asked = opening.snapshot_of(items, answers, labels, better, id_column, features)
+        from pairsmith.campaign.learning import evidence
 
-        asked = campaigns.known(items, answers, labels, better, id_column, features)
         X, known = asked.features, evidence(asked)
         if "comparisons" not in known:
-            raise ValueError(f"{campaigns.shown(items)} has no answers yet; label some pairs first")
+            raise ValueError(f"{opening.shown(items)} has no answers yet; label some pairs first")
         weights = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
     else:
         if better is not None and labels is None:
@@ -477,12 +479,12 @@ def rank(
 
     fitted = None if model is None else BradleyTerry.load(model)
     if is_campaign(items):
-        from pairsmith.campaign.rounds import learn
+        asked = opening.snapshot_of(items, id_column)
+        from pairsmith.campaign.learning import fit_model
 
-        asked = campaigns.known(items, id_column)
-        features, fitted = asked.features, fitted or learn(asked)
+        features, fitted = asked.features, fitted or fit_model(asked)
         if fitted is None:
-            raise ValueError(f"{campaigns.shown(items)} has no answers yet; label some pairs first")
+            raise ValueError(f"{opening.shown(items)} has no answers yet; label some pairs first")
     elif fitted is None:
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
     else:
@@ -506,8 +508,8 @@ def rank(
     )
 
 
-app.command()(campaigns.label)
-app.command("demo-campaign")(campaigns.demo_campaign)
+app.command()(labelling.label)
+app.command("demo-campaign")(labelling.demo_campaign)
 app.add_typer(campaigns.campaign, name="campaign")
 
 data = typer.Typer(help="Data sets that pairsmith can read.", no_args_is_help=True)
@@ -612,7 +614,9 @@ def _caterpillar(frame: pd.DataFrame, path: Path, level: float) -> None:
     places = list(range(len(shown), 0, -1))
     axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
     axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
-    axis.set_yticks(places, [str(name) for name in shown["id"]], fontsize=8, parse_math=False)  # "$" is a letter
+    axis.set_yticks(
+        places, [printable(str(name)) for name in shown["id"]], fontsize=8, parse_math=False
+    )  # "$" is a letter
     if len(shown) < len(frame):
         axis.axhline(30.5, color="0.6", ls=":", lw=1)
         axis.annotate(

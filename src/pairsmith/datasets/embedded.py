@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from pairsmith.datasets.base import Dataset, Floats, Ints, of_scores
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.datasets.base import Dataset, of_scores
 
 
 def synthetic(

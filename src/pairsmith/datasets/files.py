@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pairsmith.datasets.base import Dataset, Ints, file_in
+from pairsmith.data.arrays import Ints
+from pairsmith.datasets.base import Dataset, file_in
 from pairsmith.files.answers import read_answers
 from pairsmith.files.items import read_items
 from pairsmith.files.labels import as_label, read_labels

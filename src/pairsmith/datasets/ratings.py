@@ -14,7 +14,8 @@ import pandas as pd
 from scipy.sparse import coo_array, csr_array
 from sklearn.decomposition import TruncatedSVD
 
-from pairsmith.datasets.base import Dataset, Floats, file_in, of_scores, wrong
+from pairsmith.data.arrays import Floats
+from pairsmith.datasets.base import Dataset, file_in, of_scores, wrong
 
 Ratings = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32]]  # user, movie, rating
 

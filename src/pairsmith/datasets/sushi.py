@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pairsmith.datasets.base import Dataset, Floats, Ints, file_in, wrong
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.datasets.base import Dataset, file_in, wrong
 
 
 def sushi(folder: str | Path) -> Dataset:

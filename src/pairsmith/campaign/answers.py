@@ -1,0 +1,125 @@
+"""The answers that stand, and answers that were made elsewhere and are added to them."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import sqlalchemy as sa
+
+from pairsmith.campaign import counted, database, people
+from pairsmith.campaign import statements as sql
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.leases import milliseconds
+from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, leases, pairs
+from pairsmith.campaign.schema import people as persons
+from pairsmith.data.arrays import Ints
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+
+def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
+    """A row an answer: first, second and left (rows of items), outcome, labeller, seconds, at.
+
+    Skips are no answers, and those taken back do not stand.
+    """
+    found = connection.execute(
+        sa.select(
+            pairs.c.first,
+            pairs.c.second,
+            answers.c.outcome,
+            leases.c.left,
+            persons.c.name.label("labeller"),
+            answers.c.milliseconds,
+            answers.c.at,
+        )
+        .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
+        .where(leases.c.state == "answered")
+        .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
+    ).all()
+    frame = pd.DataFrame(
+        found, columns=["first", "second", "outcome", "left", "labeller", "milliseconds", "at"]
+    ).astype({"first": np.int64, "second": np.int64, "outcome": np.int64, "left": np.int64, "at": np.int64})
+    frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
+    broken = int((frame["first"] == frame["second"]).sum())
+    if broken:
+        name = database.shown(target)
+        raise CampaignError(
+            f"{name} holds {counted(broken, 'answer')} that compare{'s' * (broken == 1)} an item with itself, as an"
+            f" earlier pairsmith stored some imports; mend them with: pairsmith campaign repair {name}"
+        )
+    return frame
+
+
+def add(store: Store, given: pd.DataFrame) -> int:
+    """Add answers made elsewhere (columns as in `standing`; `at` and `seconds` may be NaN); how many are new.
+
+    An answer that is there already is not added again: the same file may be imported twice.
+    """
+    now = store.now()
+    with store.writing() as connection:  # what is there cannot change meanwhile
+        new = _not_there(given, standing(connection, store.target))
+        if not new:
+            return 0
+        wanted = ((int(row.first), int(row.second)) for row in new)
+        ids = pair_ids(connection, wanted, store.settings.answers_per_pair)
+        of = [ids[row.first, row.second] for row in new]
+        labellers = {name: people.labeller_named(connection, name) for name in dict.fromkeys(r.labeller for r in new)}
+        leased = [
+            {"token": secrets.token_urlsafe(16), "pair": pair, "person": labellers[row.labeller],
+             "left": int(row.left), "state": "answered", "again": False, "expires": MADE_ELSEWHERE}
+            for pair, row in zip(of, new, strict=True)
+        ]  # fmt: skip
+        last = connection.execute(sa.select(sa.func.max(leases.c.id))).scalar() or 0
+        connection.execute(sql.LEASE, leased)
+        added = connection.execute(sa.select(leases.c.token, leases.c.id).where(leases.c.id > last))
+        lease_of = {row.token: row.id for row in added}
+        taken = [
+            {"lease": lease_of[lease["token"]], "outcome": int(row.outcome),
+             "milliseconds": None if pd.isna(row.seconds) else milliseconds(row.seconds),
+             "at": now if pd.isna(row.at) else int(row.at)}
+            for lease, row in zip(leased, new, strict=True)
+        ]  # fmt: skip
+        connection.execute(sql.ANSWER, taken)
+        connection.execute(sql.WANT, [{"pair": pair, "step": -times} for pair, times in Counter(of).items()])
+    return len(new)
+
+
+def _not_there(given: pd.DataFrame, there: pd.DataFrame) -> list[Any]:
+    """The rows of `given` beyond those that `there` has, each as often; without a time, any time will do."""
+    key = ["first", "second", "outcome", "labeller"]
+    untimed = Counter(there[key].itertuples(index=False, name=None))
+    timed = Counter(there[[*key, "at"]].itertuples(index=False, name=None))
+    new = []
+    row: Any  # pandas does not know what its rows hold
+    for row in given.itertuples(index=False):
+        same = (row.first, row.second, row.outcome, row.labeller)
+        seen, full = (untimed, same) if pd.isna(row.at) else (timed, (*same, int(row.at)))
+        if seen[full] > 0:
+            seen[full] -= 1
+        else:
+            new.append(row)
+    return new
+
+
+def pair_ids(
+    connection: sa.Connection, wanted: Iterable[tuple[int, int]], answers_per_pair: int
+) -> dict[tuple[int, int], int]:
+    """The ids of all pairs, among them these, which are added where they are not planned."""
+    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
+    found = {(row.first, row.second): row.id for row in connection.execute(query)}
+    missing = [pair for pair in dict.fromkeys(wanted) if pair not in found]
+    if missing:
+        connection.execute(pairs.insert(), pairs_to_ask(missing, 0, answers_per_pair))
+        found = {(row.first, row.second): row.id for row in connection.execute(query)}
+    return found
+
+
+def pairs_to_ask(chosen: Iterable[Sequence[int]] | Ints, number: int, wanted: int) -> list[dict[str, int]]:
+    """Rows of the table of pairs: these, in the round of this number (0: not planned), with so many answers wanted."""
+    return [{"first": int(i), "second": int(j), "round": number, "wanted": wanted} for i, j in chosen]

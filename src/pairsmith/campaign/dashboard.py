@@ -1,0 +1,102 @@
+"""What the dashboard shows: the numbers that are counted here, and the last report, which `worker` computed.
+
+A figure or a column is added here and nowhere else: the page is built from FIGURES and PEOPLE_COLUMNS, and its script
+fills in what it finds on the page.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+
+from pairsmith.campaign.schema import SECOND, answers, leases, pairs, reports, undos
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": None}
+
+
+class Figure(NamedTuple):
+    heading: str
+    key: str  # of `count`
+    out_of: str | None = None  # the key of the number that it is a part of
+
+
+class Column(NamedTuple):
+    heading: str
+    key: str  # of a row of the report's `people`
+    format: str  # in which the script writes it: text, seconds or share
+
+
+FIGURES = (
+    Figure("Answers", "answers"),
+    Figure("In the last hour", "last_hour"),
+    Figure("Pairs complete", "complete", out_of="planned"),
+    Figure("Rounds", "rounds"),
+    Figure("Skipped", "skipped"),
+    Figure("Taken back", "undone"),
+)
+PEOPLE_COLUMNS = (
+    Column("Name", "name", "text"),
+    Column("Answers", "answers", "text"),
+    Column("Median time", "seconds", "seconds"),
+    Column("Agrees with the model", "agrees_with_model", "share"),
+    Column("Agrees on repeated pairs", "agrees_on_repeated", "share"),
+)
+
+
+def count(store: Store) -> dict[str, int]:
+    """The numbers of FIGURES, as of now."""
+    hour_ago = store.now() - 3600 * SECOND
+    in_state = sa.select(sa.func.count()).select_from(leases)
+    queries = {
+        "answers": in_state.where(leases.c.state == "answered"),
+        "last_hour": in_state.join(answers).where(leases.c.state == "answered", answers.c.at > hour_ago),
+        "skipped": in_state.where(leases.c.state == "skipped"),
+        "undone": sa.select(sa.func.count()).select_from(undos),
+        "planned": sa.select(sa.func.count()).select_from(pairs),
+        "complete": sa.select(sa.func.count()).where(pairs.c.wanted <= 0),
+        "rounds": sa.select(sa.func.coalesce(sa.func.max(pairs.c.round), 0)),
+    }
+    with store.reading() as connection:
+        return {key: connection.execute(query).scalar_one() for key, query in queries.items()}
+
+
+def changes(store: Store) -> tuple[int, ...]:
+    """Numbers that differ whenever something has been asked, answered or taken back."""
+    with store.reading() as connection:
+        counts = (sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (answers, undos))
+        newest = sa.select(sa.func.max(pairs.c.id)).scalar_subquery()
+        return tuple(connection.execute(sa.select(*counts, newest)).one())
+
+
+def last_report(store: Store) -> dict[str, Any]:
+    """What `report` last computed, or the empty report."""
+    return {**(_read(store, "report") or EMPTY_REPORT)}
+
+
+def last_problem(store: Store) -> str:
+    """Why the next round could not be planned, or nothing where it could."""
+    return _read(store, "problem") or ""
+
+
+def save_report(store: Store, report: dict[str, Any]) -> None:
+    _save(store, "report", report)
+
+
+def save_problem(store: Store, problem: str) -> None:
+    _save(store, "problem", problem)
+
+
+def _read(store: Store, name: str) -> Any:
+    with store.reading() as connection:
+        return connection.execute(sa.select(reports.c.content).where(reports.c.name == name)).scalar()
+
+
+def _save(store: Store, name: str, content: Any) -> None:
+    with store.writing() as connection:
+        changed = connection.execute(reports.update().where(reports.c.name == name).values(content=content))
+        if changed.rowcount == 0:
+            connection.execute(reports.insert().values(name=name, content=content))

@@ -1,0 +1,181 @@
+"""Pairs handed out to people, answers taken and undone.
+
+A pair is leased to a person; an answer belongs to a lease, so that an answer sent twice counts once, and an answer to
+what was not shown has no place to go.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from pairsmith.campaign import statements as sql
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.schema import SECOND, undos
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and some for other tabs
+
+
+class Refused(CampaignError):
+    """An answer that cannot be taken; `status` is the HTTP status that says so."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A pair as it is shown to a person: the rows of the items on both sides."""
+
+    token: str
+    left: int
+    right: int
+
+
+def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease | None:
+    """A pair for this person besides those they hold, or None where there is none now.
+
+    One that is theirs already comes first, so that a page that is loaded again shows the same pair.
+    """
+    now = store.now()
+    expires = _end_of_a_lease(store, now)
+    with store.writing() as connection:
+        held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
+        for lease in held:
+            if lease.token not in holding:
+                connection.execute(sql.RENEW, {"lease": lease.id, "until": expires})
+                return _shown(lease.token, lease, lease.left)
+        if len(held) >= AT_ONCE:
+            return None
+        pair = connection.execute(sql.FREE[store.settings.repeats], {"now": now, "person": person}).first()
+        if pair is None:
+            return None
+        # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
+        before = connection.execute(sql.ABANDONED, {"pair": pair.id, "person": person}).first()
+        if before is not None:
+            connection.execute(sql.RENEW, {"lease": before.id, "until": expires})
+            return _shown(before.token, pair, before.left)
+        left = _choose_left(connection, pair.first, pair.second)
+        token = _lease(connection, pair.id, person, left, expires)
+    return _shown(token, pair, left)
+
+
+def answer(store: Store, person: int, token: str, choice: str, seconds: float | None = None) -> bool:
+    """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once."""
+    now = store.now()
+    with store.writing() as connection:
+        lease = _own_lease(connection, person, token)
+        if lease.state in ("answered", "skipped"):
+            return False
+        if lease.state == "undone":
+            raise Refused(409, "this answer was taken back; answer the pair as it is shown now")
+        if choice == "tie" and not store.settings.ties:
+            raise Refused(422, "this campaign has no ties; choose left, right or skip")
+        if lease.expires <= now and choice != "skip":
+            others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
+            if lease.wanted <= others:
+                raise Refused(409, "this pair waited too long and went to somebody else; here is another")
+        spent = None if seconds is None else milliseconds(seconds)
+        outcome = None if choice == "skip" else _outcome(lease, choice)
+        connection.execute(sql.ANSWER, {"lease": lease.id, "outcome": outcome, "milliseconds": spent, "at": now})
+        connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})
+        if outcome is not None:
+            connection.execute(sql.WANT, {"pair": lease.pair, "step": -1})
+    return True
+
+
+def undo(store: Store, person: int, token: str) -> Lease:
+    """Take back the last answer of this person, which belongs to this lease, and show its pair again."""
+    now = store.now()
+    with store.writing() as connection:
+        lease = _own_lease(connection, person, token)
+        if lease.state == "undone":  # asked twice
+            again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
+            if again is None or again.state != "open":  # set aside by repair, or answered since
+                raise Refused(409, "only the last answer can be taken back")
+            return _shown(again.token, lease, again.left)
+        last = connection.execute(sql.LAST, {"person": person}).first()
+        if last is None or last.token != token or lease.first == lease.second:
+            raise Refused(409, "only the last answer can be taken back")
+        connection.execute(undos.insert().values(answer=last.id, at=now))
+        connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
+        if last.outcome is not None:
+            connection.execute(sql.WANT, {"pair": lease.pair, "step": 1})
+        shown_again = _lease(connection, lease.pair, person, lease.left, _end_of_a_lease(store, now), again=True)
+    return _shown(shown_again, lease, lease.left)
+
+
+def progress(store: Store, person: int) -> dict[str, Any]:
+    """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back."""
+    with store.reading() as connection:
+        found = connection.execute(sql.PROGRESS, {"person": person}).one()
+        last = connection.execute(sql.LAST, {"person": person}).first()
+    undoable = None if last is None else last.token
+    return {"answers": found.total, "yours": found.own, "wanted": found.wanted, "undo": undoable}
+
+
+def was_shown(store: Store, person: int, row: int) -> bool:
+    """Whether this person was ever asked about this item."""
+    with store.reading() as connection:
+        return bool(connection.execute(sql.SHOWN, {"person": person, "row": row}).scalar())
+
+
+def milliseconds(seconds: float) -> int:
+    """How long an answer took, as the database keeps it: at most a day."""
+    return round(min(max(seconds, 0.0), 86400.0) * 1000)
+
+
+def _end_of_a_lease(store: Store, now: int) -> int:
+    return now + round(store.settings.lease_seconds * SECOND)
+
+
+def _own_lease(connection: sa.Connection, person: int, token: str) -> Any:
+    found = connection.execute(sql.OWN, {"token": token, "person": person}).first()
+    if found is None:
+        raise Refused(404, "this pair was not shown to you")
+    return found
+
+
+def _lease(connection: sa.Connection, pair: int, person: int, left: int, expires: int, again: bool = False) -> str:
+    """Lease this pair to a person; the token."""
+    token = secrets.token_urlsafe(16)
+    given = {"token": token, "pair": pair, "person": person, "left": left, "state": "open", "again": again}
+    connection.execute(sql.LEASE, given | {"expires": expires})
+    return token
+
+
+def _shown(token: str, pair: Any, left: int) -> Lease:
+    """The lease of this pair (a row with first and second) with `left` on the left side."""
+    return Lease(token, left, _other(pair, left))
+
+
+def _other(pair: Any, row: int) -> int:
+    """The item of this pair that is not in this row."""
+    return int(pair.second if row == pair.first else pair.first)
+
+
+def _outcome(lease: Any, choice: str) -> int:
+    """+1 where the pair's first item is preferred, -1 where the second is, 0 for a tie."""
+    if choice == "tie":
+        return 0
+    preferred = lease.left if choice == "left" else _other(lease, lease.left)
+    return 1 if preferred == lease.first else -1
+
+
+def _choose_left(connection: sa.Connection, first: int, second: int) -> int:
+    """Which of two items goes left: the one that was there less often, or either."""
+    two = connection.execute(sql.LEAN, {"first": first, "second": second})
+    lean = {found.row: found.lean for found in two}
+    sides = [first, second]
+    left = secrets.choice(sides) if lean[first] == lean[second] else min(sides, key=lambda row: lean[row])
+    for row in sides:
+        connection.execute(sql.TILT, {"item": row, "step": 1 if row == left else -1})
+    return left

@@ -1,0 +1,64 @@
+"""How the tables of earlier versions become those of this one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+
+import sqlalchemy as sa
+
+from pairsmith.campaign import schema
+from pairsmith.campaign.media_files import common_folder, parts_with_files
+from pairsmith.campaign.schema import campaign, items
+
+
+def _refuse_self_pairs(connection: sa.Connection) -> None:
+    """The constraint pairs_differ. Pairs of an item with itself, made by imports of version 1, stay, but are not asked.
+
+    They are mended by `repair`. SQLite cannot add a constraint to a table that is there, and a new table would
+    need foreign keys off, which no transaction can turn off, and a place for those pairs: triggers do the same.
+    """
+    run = connection.exec_driver_sql
+    run('UPDATE pairs SET wanted = 0 WHERE "first" = "second"')
+    run(
+        "UPDATE leases SET expires = 0 WHERE state = 'open' AND"
+        ' pair IN (SELECT id FROM pairs WHERE "first" = "second")'
+    )
+    if connection.dialect.name == "sqlite":
+        for event in ("INSERT", "UPDATE"):
+            run(
+                f'CREATE TRIGGER pairs_differ_{event} BEFORE {event} ON pairs WHEN NEW."first" >= NEW."second"'
+                " BEGIN SELECT RAISE(ABORT, 'CHECK constraint failed: pairs_differ'); END"
+            )
+    else:  # not valid: of what is there nothing is asked
+        run('ALTER TABLE pairs ADD CONSTRAINT pairs_differ CHECK ("first" < "second") NOT VALID')
+
+
+def _confine_files(connection: sa.Connection) -> None:
+    """Files by their place in a folder of the campaign, and seals; what was made before is not confirmed by anybody."""
+    connection.exec_driver_sql("ALTER TABLE people ADD COLUMN seal TEXT")
+    connection.exec_driver_sql("CREATE INDEX pairs_second ON pairs (second)")
+    shown = {row.row: row.parts for row in connection.execute(sa.select(items.c.row, items.c.parts))}
+    folder = common_folder(path for parts in shown.values() for _, _, path in parts_with_files(parts))
+    for row, parts in shown.items():
+        for at, kind, path in parts_with_files(parts):
+            if folder and os.path.isabs(path):
+                parts[at] = [kind, os.path.relpath(path, folder)]
+        connection.execute(items.update().where(items.c.row == row).values(parts=parts))
+    settings = connection.execute(sa.select(campaign.c.settings)).scalar_one()
+    settings = {**settings, "id": secrets.token_hex(16), "media": folder or None, "seal": None}
+    connection.execute(campaign.update().values(settings=settings))
+
+
+# MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
+MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs, _confine_files]
+
+
+def migrate(engine: sa.Engine) -> None:
+    """Bring a campaign to this version, or leave it as it was."""
+    with engine.execution_options(write=True).begin() as connection:
+        version = connection.execute(sa.select(campaign.c.version)).scalar_one()  # somebody else may have been faster
+        for step in MIGRATIONS[version - 1 :]:
+            step(connection)
+        connection.execute(sa.update(campaign).values(version=schema.VERSION))

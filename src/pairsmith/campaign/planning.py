@@ -1,0 +1,135 @@
+"""The next pairs: chosen given all that were asked, and added in rounds before people run out of them."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from pairsmith.campaign import pace
+from pairsmith.campaign.answers import pairs_to_ask
+from pairsmith.campaign.learning import fit_model
+from pairsmith.campaign.schema import pairs
+from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
+from pairsmith.cli.commands import select
+from pairsmith.data.arrays import Ints
+from pairsmith.data.candidates import AllPairs, WithinGroups
+from pairsmith.selection import WITH_MODEL, Selection
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+    from pairsmith.model.bradley_terry import BradleyTerry
+
+GUESS = 5.0  # seconds that choosing the first pairs may take
+LARGEST = 16  # times the size of a round that one may have where people are fast
+
+
+def next_pairs(
+    snapshot: CampaignSnapshot,
+    k: int,
+    objective: str,
+    max_per_item: int | None = None,
+    model: BradleyTerry | None = None,
+    **options: Any,
+) -> Selection | None:
+    """The next k pairs (or as many as there are), given all that were asked; None where there are no more.
+
+    A criterion that uses a model gives way to d-optimal before the first label or answer.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, got {k}")
+    k = min(k, count_possible(snapshot, max_per_item))
+    if k == 0:
+        return None
+    if objective in WITH_MODEL and model is None:
+        model = fit_model(snapshot)
+    if objective in WITH_MODEL and model is None:
+        objective = "d-optimal"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
+        return select(
+            snapshot.features.to_numpy(),
+            k,
+            labeled=snapshot.labeled,
+            comparisons=snapshot.planned,
+            candidates=None if snapshot.groups is None else WithinGroups(snapshot.groups),
+            max_per_item=max_per_item,
+            objective=objective,
+            model=model,
+            **options,
+        )
+
+
+def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
+    """How many pairs another round can have at most."""
+    n = len(snapshot.features)
+    rows = (AllPairs() if snapshot.groups is None else WithinGroups(snapshot.groups)).rows(n)
+    numbers = rows.numbers(snapshot.planned) if len(snapshot.planned) else np.zeros(0, dtype=np.int64)
+    planned = np.unique(numbers[numbers >= 0])
+    if max_per_item is None:
+        return len(rows) - len(planned)
+    planned_of_item = np.bincount(rows.pairs(planned).ravel(), minlength=n)
+    return int(np.minimum(rows.degrees() - planned_of_item, max_per_item).sum()) // 2
+
+
+def plan_round(store: Store, size: int | None = None) -> bool:
+    """Add a round, of the campaign's k pairs unless `size` is given; False where there are no more to ask."""
+    settings, snapshot = store.settings, take_snapshot(store)
+    chosen = next_pairs(snapshot, size or settings.k, settings.objective, settings.max_per_item, n_jobs=1)
+    if chosen is None or len(chosen) == 0:
+        return False
+    add_round(store, chosen.pairs, snapshot.last_pair)  # unless another process was faster
+    return True
+
+
+def add_round(store: Store, chosen: Ints, after: int) -> bool:
+    """Add these pairs unless others were planned meanwhile (`after` is the last pair of the snapshot)."""
+    with store.writing() as connection:
+        last, number = connection.execute(sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))).one()
+        if (last or 0) != after:
+            return False
+        rows = pairs_to_ask(chosen, (number or 0) + 1, store.settings.answers_per_pair)
+        connection.execute(pairs.insert(), rows)
+    return True
+
+
+class Planner:
+    """Keeps rounds ahead of the people: a call plans one if the answers still to be given would not last.
+
+    The lead is what people answer, at their rate of late, in twice the time from one round to the next: that of
+    choosing pairs and of what is done between two calls. A round is begun when no more than the lead (or a quarter of
+    a round) is still to be answered, and has enough pairs to restore it. So where people are slow, a round has k pairs
+    and the model is fitted again for each; where they are fast, rounds grow, up to LARGEST times k: four times the
+    pairs take far less than four times as long to choose, as most of it goes into the model and the first scan.
+    """
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
+        self.store, self.clock = store, clock
+        self.exhausted_at = -1  # how many pairs there were when no more could be planned
+        self.planning_took: float | None = None  # seconds, the last time
+        self.last_call_ended = clock()
+        self.between_calls = 0.0  # seconds between two calls, the longest of late
+
+    def __call__(self) -> None:
+        settings = self.store.settings
+        began = self.clock()
+        self.between_calls = max(began - self.last_call_ended, 0.9 * self.between_calls)
+        cycle = GUESS if self.planning_took is None else self.planning_took + self.between_calls
+        lead = 2 * cycle * pace.rate(self.store)
+        waiting = pace.waiting(self.store)
+        if waiting.answers <= max(settings.k * settings.answers_per_pair // 4, lead) and (
+            waiting.pairs != self.exhausted_at
+        ):
+            size = settings.k
+            if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
+                size = min(max(size, math.ceil(lead / settings.answers_per_pair)), LARGEST * settings.k)
+            if plan_round(self.store, size):
+                self.exhausted_at, self.planning_took = -1, self.clock() - began
+            else:
+                self.exhausted_at = waiting.pairs
+        self.last_call_ended = self.clock()

@@ -1,0 +1,91 @@
+"""The tables of a campaign.
+
+Nothing is ever deleted from them: an answer that was taken back stays, with a row in `undos`. All times are
+microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+VERSION = 3  # of these tables; a new one needs a step in `migrations`
+SECOND = 1_000_000  # in the unit of time of the tables
+MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held here: it carries an imported answer
+
+tables = sa.MetaData()
+campaign = sa.Table(
+    "campaign",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("version", sa.Integer, nullable=False),
+    sa.Column("settings", sa.JSON, nullable=False),
+)
+items = sa.Table(
+    "items",
+    tables,
+    sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False, unique=True),  # the id that files and people use
+    sa.Column("features", sa.LargeBinary, nullable=False),  # float64, little-endian
+    sa.Column("grouped", sa.Text),
+    sa.Column("label", sa.JSON(none_as_null=True)),
+    sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path in the folder] each
+    sa.Column("lean", sa.Integer, nullable=False, default=0),  # how much oftener it was shown left than right
+)
+pairs = sa.Table(
+    "pairs",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("first", sa.ForeignKey(items.c.row), nullable=False),
+    sa.Column("second", sa.ForeignKey(items.c.row), nullable=False),
+    sa.Column("round", sa.Integer, nullable=False),  # 0: not planned, but answered elsewhere
+    sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
+    sa.UniqueConstraint("first", "second"),
+    sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
+    sa.Index("pairs_second", "second"),  # with the constraint's own: the pairs of an item
+)
+sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
+people = sa.Table(
+    "people",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),  # labeller or organiser
+    sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
+    sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
+    sa.UniqueConstraint("name", "role"),
+)
+# A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back.
+leases = sa.Table(
+    "leases",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("token", sa.Text, nullable=False, unique=True),
+    sa.Column("pair", sa.ForeignKey(pairs.c.id), nullable=False, index=True),
+    sa.Column("person", sa.ForeignKey(people.c.id), nullable=False),
+    sa.Column("left", sa.ForeignKey(items.c.row), nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("again", sa.Boolean, nullable=False, default=False),  # shown again after an undo
+    sa.Column("expires", sa.BigInteger, nullable=False),  # a time, or MADE_ELSEWHERE
+)
+sa.Index("leases_state", leases.c.state, leases.c.person)
+answers = sa.Table(
+    "answers",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("lease", sa.ForeignKey(leases.c.id), nullable=False, unique=True),
+    sa.Column("outcome", sa.Integer),  # +1 first preferred, -1 second, 0 tie, null: skipped
+    sa.Column("milliseconds", sa.Integer),
+    sa.Column("at", sa.BigInteger, nullable=False),
+)
+undos = sa.Table(
+    "undos",
+    tables,
+    sa.Column("answer", sa.ForeignKey(answers.c.id), primary_key=True, autoincrement=False),
+    sa.Column("at", sa.BigInteger, nullable=False),
+)
+reports = sa.Table(  # what the process of `worker` found out, for the web pages to show
+    "reports",
+    tables,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("content", sa.JSON, nullable=False),
+)

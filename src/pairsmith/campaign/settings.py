@@ -1,0 +1,42 @@
+"""What was decided when a campaign was made, and does not change while people answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+# Attributes that the database keeps under another name: campaigns made before must open.
+_STORED_AS = {"answers_per_pair": "answers", "lease_seconds": "lease", "feature_names": "features", "folder": "media"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a campaign; the database keeps them as one JSON object."""
+
+    question: str  # that people are asked of each pair
+    instructions: str  # Markdown, shown on demand
+    k: int  # pairs of a round, where people are not faster than that
+    answers_per_pair: int  # by so many people
+    ties: bool  # whether people may call it a tie
+    repeats: bool  # whether one person may be asked the same pair again
+    max_per_item: int | None  # no item is in more pairs of a round than this
+    objective: str  # the criterion that chooses pairs
+    lease_seconds: float  # after which an abandoned pair returns to the queue
+    feature_names: list[str]
+    grouped: bool  # whether only items of one group are compared
+    id: str | None = None  # of this campaign among all, for its seals
+    folder: str | None = None  # holds all files that are shown; None where there are none
+    seal: str | None = None  # of whoever made or confirmed the campaign with this folder, see `seals`
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Self:
+        """From the JSON object of the database, of which a foreign one may hold anything for a folder."""
+        named = {field.name: _STORED_AS.get(field.name, field.name) for field in fields(cls)}
+        values = {name: stored[key] for name, key in named.items() if key in stored}
+        if not isinstance(values.get("folder"), str):
+            values["folder"] = None
+        return cls(**values)
+
+    def to_stored(self) -> dict[str, Any]:
+        return {_STORED_AS.get(field.name, field.name): getattr(self, field.name) for field in fields(self)}

@@ -1,0 +1,43 @@
+"""A campaign at one moment: all that the design, the model and the report look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import sqlalchemy as sa
+
+from pairsmith.campaign import answers
+from pairsmith.campaign.schema import pairs
+from pairsmith.data.arrays import Ints
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+
+@dataclass(frozen=True)
+class CampaignSnapshot:
+    """Items, pairs and answers of one moment; items are named by their rows."""
+
+    features: pd.DataFrame  # indexed by the items' ids
+    groups: npt.NDArray[np.object_] | None
+    labeled: Ints  # rows of the items that have labels
+    labels: npt.NDArray[Any]
+    planned: Ints  # (m, 2) pairs asked or to be asked, in order
+    last_pair: int  # the id of the last of them
+    answers: pd.DataFrame  # as `answers.standing` gives them
+
+
+def take_snapshot(store: Store) -> CampaignSnapshot:
+    """The campaign as it is now."""
+    items = store.items
+    with store.reading() as connection:
+        found = connection.execute(sa.select(pairs.c.id, pairs.c.first, pairs.c.second).order_by(pairs.c.id)).all()
+        given = answers.standing(connection, store.target)
+    planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
+    planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
+    last_pair = found[-1].id if found else 0
+    return CampaignSnapshot(items.features, items.groups, items.labeled, items.labels, planned, last_pair, given)

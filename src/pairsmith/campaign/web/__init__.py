@@ -1,0 +1,11 @@
+"""A campaign in the browser. Handlers hold no logic: they check who asks and pass it to `leases` and `dashboard`.
+
+app        all of it put together, and how errors are told
+access     who asks: the cookie or the header of an invite, or whoever sits at this machine
+pages      what people open in a browser; templates/, static/: no framework, no build step
+api        what the pages' scripts, and programs, ask and answer
+media      the images and sounds of items
+markdown   Markdown as HTML that can do no harm
+gate       what every request passes before it is looked at, and what every response carries
+server     who may hold a connection, and for how long
+"""

@@ -1,0 +1,58 @@
+"""Who asks: the cookie or the header of an invite, or whoever sits at this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from fastapi import HTTPException, Request
+from fastapi.responses import RedirectResponse, Response
+
+from pairsmith.campaign import people
+from pairsmith.campaign.store import Store
+
+COOKIES = {"labeller": "pairsmith", "organiser": "pairsmith-organiser"}
+MONTH = 30 * 24 * 3600  # seconds that a browser keeps an invite
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask a campaign for what. Handlers call it: as a dependency it would wait for a thread of its own."""
+
+    store: Store
+    local: bool  # on this machine only, where nobody needs an invite
+    insecure: bool  # elsewhere: cookies may travel without TLS
+
+    def person(self, request: Request, role: str) -> int:
+        """The person who asks, or 401."""
+        scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
+        token = bearer if scheme.lower() == "bearer" else request.cookies.get(COOKIES[role], "")
+        if token:
+            person = people.person_of(self.store, token, role)
+            if person is not None:
+                return person
+            if bearer:
+                raise HTTPException(401, "this invite is not good (any more); ask for a new one")
+        if self.local:
+            return self._local_person
+        raise HTTPException(401, "this needs an invite link; ask whoever runs the campaign")
+
+    @cached_property
+    def _local_person(self) -> int:
+        return people.local_person(self.store)
+
+    def anybody(self, request: Request) -> None:
+        """Anybody who has an invite, or 401."""
+        try:
+            self.person(request, "organiser")
+        except HTTPException:
+            self.person(request, "labeller")
+
+    def enter(self, request: Request, token: str, role: str, to: str) -> Response:
+        """From the link of an invite to its page, with a cookie that keeps it."""
+        if people.person_of(self.store, token, role) is None:
+            raise HTTPException(401, "this invite is not good (any more); ask for a new one")
+        response = RedirectResponse(to, 303)
+        secure = request.url.scheme == "https" or not (self.local or self.insecure)
+        response.set_cookie(COOKIES[role], token, max_age=MONTH, httponly=True, samesite="lax", secure=secure)
+        return response

@@ -1,0 +1,192 @@
+"""The API: what the pages' scripts, and programs, ask and answer.
+
+Ask for a pair, answer it, ask for the next. The models below are the contract; /api describes them to people.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from pairsmith.campaign import dashboard, leases
+from pairsmith.campaign.leases import Lease
+from pairsmith.campaign.media_files import MEDIA
+from pairsmith.campaign.store import Store
+from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.markdown import render
+
+ENDS = 15  # items shown from each end of the ranking
+
+Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Want(Strict):
+    holding: list[Token] = Field([], max_length=8, description="Leases you have already: another one is wanted.")
+
+
+class Answer(Strict):
+    lease: Token = Field(description="The pair, as it was given to you.")
+    choice: Literal["left", "right", "tie", "skip"]
+    seconds: float | None = Field(None, ge=0, le=86400, allow_inf_nan=False, description="How long it took.")
+
+
+class Undo(Strict):
+    lease: Token = Field(description="The lease that was answered last; progress names it.")
+
+
+class Part(BaseModel):
+    """A piece of an item: text, html (of Markdown, sanitised), or the url of an image or a sound."""
+
+    kind: Literal["text", "markdown", "image", "audio"]
+    text: str | None = None
+    html: str | None = None
+    url: str | None = None
+
+
+class Pair(BaseModel):
+    lease: str = Field(description="Names this pair, on these sides, shown to you; the answer needs it.")
+    left: list[Part]
+    right: list[Part]
+
+
+class Progress(BaseModel):
+    answers: int = Field(description="Answers of everybody.")
+    yours: int
+    wanted: int = Field(description="Answers still to be given to the pairs planned so far.")
+    undo: str | None = Field(description="The lease whose answer you may take back.")
+
+
+class Next(BaseModel):
+    pair: Pair | None = Field(description="null: no pair is waiting for you now; ask again later.")
+    progress: Progress
+
+
+class Taken(BaseModel):
+    counted: bool = Field(description="false: this lease was answered before; the first answer stands.")
+    progress: Progress
+
+
+class Ranked(BaseModel):
+    rank: int
+    id: str
+    score: float
+    low: float = Field(description="The ends of the 90% interval of the score.")
+    high: float
+
+
+class Ranking(BaseModel):
+    answers: int = Field(description="How many answers it is based on.")
+    items: list[Ranked]
+
+
+class Problem(BaseModel):
+    detail: str
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text}
+    for status, text in {
+        400: "The request is not for this server, or no HTTP as it should be.",
+        401: "No invite, or one that is not good any more.",
+        403: "A request from another site.",
+        404: "No such pair was shown to you.",
+        409: "Too late, or not the last answer.",
+        413: "The body is too large.",
+        422: "Not what is expected here.",
+        503: "The database cannot be used now; the answer was not taken.",
+    }.items()
+}
+
+
+def labelling(store: Store, access: Access) -> APIRouter:
+    """Pairs, answers and undos, for those who label."""
+    router = APIRouter(prefix="/api", tags=["labelling"], responses=ERRORS)
+
+    def progress_of(person: int) -> Progress:
+        return Progress(**leases.progress(store, person))
+
+    @router.post("/next")
+    def next_pair(want: Want, request: Request) -> Next:
+        """A pair to answer. It is yours for some minutes; loaded again, the page gets the same one."""
+        person = access.person(request, "labeller")
+        lease = leases.next_pair(store, person, want.holding)
+        return Next(pair=_pair(store, lease), progress=progress_of(person))
+
+    @router.post("/answer")
+    def answer(given: Answer, request: Request) -> Taken:
+        """Answer a pair that was shown to you. On disk when this returns; sent twice, it counts once."""
+        person = access.person(request, "labeller")
+        counted = leases.answer(store, person, given.lease, given.choice, given.seconds)
+        return Taken(counted=counted, progress=progress_of(person))
+
+    @router.post("/undo")
+    def undo(last: Undo, request: Request) -> Next:
+        """Take back your last answer, or skip, and get its pair again."""
+        person = access.person(request, "labeller")
+        lease = leases.undo(store, person, last.lease)
+        return Next(pair=_pair(store, lease), progress=progress_of(person))
+
+    @router.get("/progress")
+    def progress(request: Request) -> Progress:
+        """How far the campaign is, and you."""
+        return progress_of(access.person(request, "labeller"))
+
+    return router
+
+
+def organising(store: Store, access: Access) -> APIRouter:
+    """The ranking and the dashboard, for those who run the campaign."""
+    router = APIRouter(prefix="/api", tags=["organising"], responses=ERRORS)
+
+    @router.get("/ranking")
+    def ranking(
+        request: Request,
+        offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+    ) -> Ranking:
+        """The items, best first, as of the last report."""
+        access.person(request, "organiser")
+        report = dashboard.last_report(store)
+        return Ranking(answers=report["answers"], items=_ranked(report["ranking"][offset : offset + limit], offset))
+
+    @router.get("/dashboard")
+    def figures(request: Request) -> dict[str, Any]:
+        """All that the dashboard shows; of the ranking, both ends."""
+        access.person(request, "organiser")
+        report = dashboard.last_report(store)
+        ranks = _ranked(report.pop("ranking"))
+        ends = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
+        return {**dashboard.count(store), "problem": dashboard.last_problem(store), "report": report,
+                "items": len(ranks), "ranking": ends}  # fmt: skip
+
+    return router
+
+
+def _pair(store: Store, lease: Lease | None) -> Pair | None:
+    if lease is None:
+        return None
+    left, right = (
+        [_part(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
+        for row in (lease.left, lease.right)
+    )
+    return Pair(lease=lease.token, left=left, right=right)
+
+
+def _part(row: int, at: int, kind: str, value: str) -> Part:
+    if kind in MEDIA:
+        return Part.model_validate({"kind": kind, "url": f"/media/{row}/{at}"})
+    if kind == "markdown":
+        return Part(kind="markdown", html=render(value))
+    return Part(kind="text", text=value)
+
+
+def _ranked(rows: list[list[Any]], offset: int = 0) -> list[Ranked]:
+    return [
+        Ranked(rank=offset + at, id=row[0], score=row[1], low=row[2], high=row[3]) for at, row in enumerate(rows, 1)
+    ]

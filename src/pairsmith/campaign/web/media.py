@@ -1,0 +1,97 @@
+"""The images and sounds of items: whole, or the one range that is asked for."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import APIRouter, HTTPException, Request
+from fastapi import Path as InPath
+from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from pairsmith.campaign import leases
+from pairsmith.campaign.media_files import MEDIA, MediaError, ending, open_file
+from pairsmith.campaign.store import Store
+from pairsmith.campaign.web.access import Access
+
+PIECE = 1 << 18  # bytes of a file that are read at once
+
+
+def media(store: Store, access: Access) -> APIRouter:
+    """The files that the campaign lists."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/media/{row}/{part}")
+    def file(
+        request: Request, row: Annotated[int, InPath(ge=0, le=2**31 - 1)], part: Annotated[int, InPath(ge=0, le=1000)]
+    ) -> Response:
+        """A file that the campaign lists, by the number of its item; no path ever comes from outside.
+
+        Labellers get what was shown to them, organisers everything.
+        """
+        try:
+            access.person(request, "organiser")
+        except HTTPException:
+            if not leases.was_shown(store, access.person(request, "labeller"), row):
+                raise HTTPException(404, "this item was not shown to you") from None
+        parts = store.parts(row)
+        if part >= len(parts) or parts[part][0] not in MEDIA:
+            raise HTTPException(404, "there is no such file in this campaign")
+        kind, path = parts[part]
+        try:
+            opened = open_file(store.settings.folder or "", path, kind)
+        except MediaError as error:
+            raise HTTPException(404, f"the file of this item {error}") from None
+        return _respond(opened, MEDIA[kind][ending(path)], request)
+
+    return router
+
+
+class _Streamed(StreamingResponse):
+    """A piece of an open file, which is closed however the response ends."""
+
+    def __init__(self, file: BinaryIO, length: int, **options: Any) -> None:
+        super().__init__(self._pieces(length), **options)
+        self.file = file
+
+    def _pieces(self, length: int) -> Iterator[bytes]:
+        while length > 0 and (piece := self.file.read(min(length, PIECE))):
+            length -= len(piece)
+            yield piece
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.file.close()
+
+
+def _respond(file: BinaryIO, media_type: str, request: Request) -> Response:
+    """This file, or the one range of it that is asked for, or nothing where it is known."""
+    found = os.fstat(file.fileno())
+    size, tag = found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
+    headers = {
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, max-age=3600",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "ETag": tag,
+    }
+    if request.headers.get("if-none-match") == tag:
+        file.close()
+        return Response(status_code=304, headers=headers)
+    status, first, last = 200, 0, size - 1
+    wanted = re.fullmatch(r"bytes=(\d{0,18})-(\d{0,18})", request.headers.get("range", ""))  # several: all of it
+    if wanted and any(wanted.groups()) and request.headers.get("if-range", tag) == tag:
+        begin, end = wanted.groups()
+        first = int(begin) if begin else max(0, size - int(end))
+        last = min(int(end), last) if begin and end else last
+        if first > last:
+            file.close()
+            return Response(status_code=416, headers={"Content-Range": f"bytes */{size}"})
+        status, headers["Content-Range"] = 206, f"bytes {first}-{last}/{size}"
+    file.seek(first)
+    headers["Content-Length"] = str(last - first + 1)
+    return _Streamed(file, last - first + 1, status_code=status, media_type=media_type, headers=headers)

@@ -1,0 +1,64 @@
+"""The pages that people open in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi import Path as InPath
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.templating import Jinja2Templates
+
+from pairsmith.campaign import dashboard
+from pairsmith.campaign.store import Store
+from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.markdown import render
+
+TEMPLATES = Jinja2Templates(directory=Path(__file__).parent / "templates")
+
+
+def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
+    """The label page, the dashboard, the description of the API, and the links of invites."""
+    router = APIRouter(include_in_schema=False)
+
+    @router.get("/")
+    def label_page(request: Request) -> HTMLResponse:
+        access.person(request, "labeller")
+        settings = store.settings
+        shown = {
+            "question": settings.question,
+            "ties": settings.ties,
+            "instructions": render(settings.instructions),
+        }
+        return TEMPLATES.TemplateResponse(request, "label.html", shown)
+
+    @router.get("/dashboard")
+    def dashboard_page(request: Request) -> HTMLResponse:
+        access.person(request, "organiser")
+        shown = {
+            "question": store.settings.question,
+            "figures": dashboard.FIGURES,
+            "people_columns": dashboard.PEOPLE_COLUMNS,
+        }
+        return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)
+
+    @router.get("/api")
+    def api_page(request: Request) -> HTMLResponse:
+        access.anybody(request)
+        return TEMPLATES.TemplateResponse(request, "api.html", {"schema": app.openapi()})
+
+    @router.get("/api/openapi.json")
+    def contract(request: Request) -> JSONResponse:
+        access.anybody(request)
+        return JSONResponse(app.openapi())
+
+    @router.get("/join/{token}")
+    def join(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
+        return access.enter(request, token, "labeller", "/")
+
+    @router.get("/organise/{token}")
+    def organise(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
+        return access.enter(request, token, "organiser", "/dashboard")
+
+    return router

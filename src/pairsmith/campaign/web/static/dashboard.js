@@ -1,0 +1,76 @@
+// The dashboard: what the server reports, drawn again whenever it differs.
+
+import { caterpillar, chart } from "./charts.js";
+import { ask, find, pause } from "./common.js";
+
+const percent = (value) => `${(100 * value).toFixed(1)}%`;
+
+// How the columns of the table of people say that they are written.
+const formats = {
+  text: (value) => value,
+  seconds: (value) => (value === null ? "–" : `${value.toFixed(1)} s`),
+  share: (value) => (value === null ? "–" : `${Math.round(100 * value)}%`),
+};
+
+// The page has an element for each figure, whose id is the figure's key.
+function fillFigures(now) {
+  for (const element of document.querySelectorAll("#figures [id]")) element.textContent = now[element.id];
+}
+
+// The head of the table says which columns there are.
+function fillPeople(rows) {
+  if (rows.length === 0) return;
+  const columns = [...find("people").tHead.rows[0].cells].map((head) => head.dataset);
+  find("people").tBodies[0].replaceChildren(...rows.map((row) => {
+    const line = document.createElement("tr");
+    line.append(...columns.map(({ key, format }, at) => {
+      const cell = document.createElement(at ? "td" : "th");
+      if (!at) cell.scope = "row";
+      cell.textContent = formats[format](row[key]);
+      return cell;
+    }));
+    return line;
+  }));
+}
+
+function tellProblem(text) {
+  find("problem").hidden = text === "";
+  find("problem").textContent = text;
+}
+
+function tellAdvice(advice) {
+  if (!advice) return;
+  find("advice").textContent = advice.text;
+  find("advice").classList.toggle("stop", advice.stop);
+}
+
+function drawReport({ curve, advice, people }, ranking, items) {
+  tellAdvice(advice);
+  chart("auc", curve, [{ key: "auc", kind: "one" }], (value) => value.toFixed(2));
+  chart("doubt", curve, [{ key: "doubt", kind: "one" }], percent);
+  chart("gained", curve, [{ key: "gained", kind: "one" }, { key: "random", kind: "two" }],
+    (value) => value.toFixed(value < 10 ? 1 : 0));
+  caterpillar(ranking, items);
+  fillPeople(people);
+}
+
+async function keepUpToDate() {
+  let drawn = "";
+  for (;;) {
+    try {
+      const now = await ask("/api/dashboard");
+      fillFigures(now);
+      tellProblem(now.problem);
+      const found = JSON.stringify([now.report, now.ranking]);
+      if (found !== drawn) {
+        drawn = found;
+        drawReport(now.report, now.ranking, now.items);
+      }
+    } catch (error) {
+      tellProblem(`Not up to date: ${error.message}`);
+    }
+    await pause(2000);
+  }
+}
+
+keepUpToDate();

@@ -1,0 +1,136 @@
+"""The process that plans and reports while people answer, so that nobody waits for it.
+
+`python -m pairsmith.campaign.worker` watches the campaign that the first line of its standard input names. When few
+answers are left to give it refits the model, chooses the next round given every pair asked so far, and adds it; when
+answers have come in it computes what the dashboard shows. It works at the lowest priority on one thread, and ends when
+its standard input does, that is with the process that started it.
+
+The server imports this module for `Worker`; what computes is imported where it is needed, by the process itself.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+PAUSE = 0.3  # seconds between two looks at the campaign
+GONE = 3  # the exit code where the campaign's files were taken away: there is nothing to start again for
+
+
+def watch(store: Store) -> None:
+    """Plan and report until the campaign is gone. What else goes wrong is shown on the dashboard, and tried again."""
+    from pairsmith.campaign import dashboard
+    from pairsmith.campaign.database import CampaignError
+    from pairsmith.campaign.guard import Gone
+    from pairsmith.campaign.planning import Planner
+    from pairsmith.campaign.report import make_report
+    from pairsmith.campaign.snapshot import take_snapshot
+
+    keep_rounds_ahead = Planner(store)
+    reported: tuple[int, ...] | None = None
+    while True:
+        try:
+            store.check()
+            keep_rounds_ahead()
+            changed = dashboard.changes(store)
+            if changed != reported:
+                # A report fits many models. People must not run out of pairs meanwhile, so before each of them it lets
+                # the planner look; the report itself stays with the snapshot that it began with.
+                report = make_report(take_snapshot(store), before_each_model=keep_rounds_ahead)
+                dashboard.save_report(store, report)
+                dashboard.save_problem(store, "")
+                reported = changed
+        except Gone:
+            raise
+        except ValueError as error:
+            with suppress(CampaignError):  # on a full disk: whoever answers is told so
+                dashboard.save_problem(store, f"The next round could not be planned: {error}")
+            time.sleep(5)
+        time.sleep(PAUSE)
+
+
+class Worker:
+    """Runs `watch` in a process of its own while the context lasts, and starts it again if it dies."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.ended = threading.Event()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.thread = threading.Thread(target=self._keep, name="worker", daemon=True)
+
+    def __enter__(self) -> Worker:
+        self.thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ended.set()
+        if self.process is not None:
+            self.process.kill()  # it holds nothing that a transaction does not protect
+        self.thread.join(5)
+
+    def _keep(self) -> None:
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        pause = 0.5
+        while not self.ended.is_set():
+            began = time.monotonic()
+            # The target goes through standard input: a command line, which anybody can read, may not hold a password.
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "pairsmith.campaign.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                env=os.environ | one_thread,
+                start_new_session=True,  # Ctrl-C in the terminal is for the server
+            )
+            assert self.process.stdin is not None
+            with suppress(BrokenPipeError):
+                self.process.stdin.write(f"{self.target}\n".encode())
+                self.process.stdin.flush()
+            if self.ended.is_set():  # meanwhile
+                self.process.kill()
+            code = self.process.wait()
+            self.process.stdin.close()
+            if code == GONE:
+                return
+            pause = 0.5 if time.monotonic() - began > 60 else min(2 * pause, 30.0)
+            self.ended.wait(pause)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+def main() -> None:
+    from pairsmith.campaign.guard import Gone
+    from pairsmith.campaign.store import Store
+
+    target = sys.stdin.readline().rstrip("\n")
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(19)
+    warnings.simplefilter("ignore")
+    try:
+        watch(Store(target))
+    except Gone as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(GONE)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

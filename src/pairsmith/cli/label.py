@@ -1,0 +1,148 @@
+"""The command that serves a campaign to the people who label, and the one that makes a campaign to try."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pairsmith.campaign import counted
+from pairsmith.cli.campaign_people import confirm, wants
+from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
+
+if TYPE_CHECKING:
+    import socket
+
+    from pairsmith.campaign.store import Store
+
+
+def _check_origin(store: Store, trusted: bool) -> None:
+    """Refuse to serve files and invites of a campaign that this user neither made nor confirmed."""
+    from pairsmith.campaign import people, seals, trust
+
+    if trust.is_confirmed(store):
+        if void := people.invited(store, confirmed=False):
+            names = ", ".join(name for name, _ in void)
+            say(f"Void until confirmed with pairsmith campaign trust: the invites of {names}", sys.stderr)
+        return
+    lines = wants(store, store.settings.folder)
+    made = f"{shown(store.target)} was made by another user or machine, or by an older pairsmith"
+    if not lines:
+        say(f"{made}; it shows no files and has no invites.", sys.stderr)
+        return
+    seals.key()  # or the error that there can be none
+    if trusted:
+        confirm(store)
+        return
+    for line in [f"{made}. It", *lines]:
+        say(line, sys.stderr)
+    raise ValueError(
+        f"{shown(store.target)} is not served before you confirm this: pairsmith campaign trust {shown(store.target)}"
+    )
+
+
+def label(
+    target: Campaign,
+    host: Annotated[
+        str, typer.Option(help="The address to serve at; beyond this machine, everybody needs an invite.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
+    invited: Annotated[
+        bool, typer.Option("--invited", help="Ask for invites on this machine too: behind a proxy.")
+    ] = False,
+    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Let the cookie of invites travel without TLS, e.g. in a trusted network."),
+    ] = False,
+    trusted: Annotated[
+        bool,
+        typer.Option("--trust", help="Confirm a campaign that another user or machine made, as campaign trust does."),
+    ] = False,
+) -> None:
+    """Serve a campaign to the people who label.
+
+    [bold]pairsmith label retina.db[/bold]
+    """
+    with open_campaign(target) as store:
+        _check_origin(store, trusted)
+        here = host in ("127.0.0.1", "localhost", "::1")
+        local = here and not invited
+        listener = _listen(host, port)
+        from pairsmith.campaign import people
+        from pairsmith.campaign.web.app import create_app
+        from pairsmith.campaign.web.server import serve
+        from pairsmith.campaign.worker import Worker
+
+        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
+        print(f"Label at        {url}", flush=True)
+        print(f"Dashboard at    {url}dashboard", flush=True)
+        if store.settings.folder:
+            say(f"Files from      {store.settings.folder}")
+        if not local:
+            roles = {role for _, role in people.invited(store)}
+            for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
+                if role not in roles:
+                    say(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
+        if not here and not insecure:
+            say("Browsers keep invites through TLS only: put a proxy in front; in a trusted network give --insecure.")
+        print("Stop with Ctrl-C.", flush=True)
+        if browse and local and _has_screen():
+            import threading
+            import webbrowser
+
+            threading.Timer(0.5, webbrowser.open, [url]).start()
+        with Worker(target), suppress(KeyboardInterrupt):
+            serve(create_app(store, local, insecure), listener)
+        store.check()
+    say(f"Stopped. Every answer is in {shown(target)}.")
+
+
+def demo_campaign(
+    target: Annotated[Path, typer.Argument(help="Where to put it.", metavar="FILE")] = Path("digits.db"),
+    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
+    browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
+) -> None:
+    """Make a campaign from handwritten digits (which is larger?) and serve it; one that is there goes on.
+
+    [bold]pairsmith demo-campaign[/bold]
+    """
+    needs_app()
+    if not target.exists():
+        from pairsmith.campaign.create import check_place
+        from pairsmith.campaign.demo import make_demo
+
+        check_place(str(target))
+        print("Drawing digits and planning the first pairs ...", flush=True)
+        count = make_demo(str(target))
+        say(f"Made {target}: {counted(count, 'pair')} planned.")
+    if serve:
+        label(str(target), port=port, browse=browse)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    import socket
+
+    # With the protocol named, asyncio sends small answers at once; without, each waits 40 ms for others to join it.
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if sys.platform != "win32":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        reason = (error.strerror or str(error)).lower()
+        raise ValueError(
+            f"cannot serve at {host}, port {port}: {reason}; choose others with --host and --port"
+        ) from None
+    return listener
+
+
+def _has_screen() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

@@ -1,0 +1,44 @@
+"""Answers added from elsewhere."""
+
+import numpy as np
+import sqlalchemy as sa
+
+from campaigns import answers_of
+from pairsmith.campaign import dashboard, schema
+from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+
+
+def test_one_file_imported_by_two_at_once_counts_once(target, make, monkeypatch):
+    one, two = make(target), Store(target)
+    given = answers_of([(0, 1), (0, 1), (2, 5), (3, 4)], at=[1e15, np.nan, np.nan, 3e15])
+    writing = two.writing
+
+    def late():
+        assert add_answers(one, given) == 4  # between whatever the other has read and its right to write
+        return writing()
+
+    monkeypatch.setattr(two, "writing", late)
+    assert add_answers(two, given) == 0
+    assert len(take_snapshot(one).answers) == 4
+    two.close()
+
+
+def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
+    store = make(target, answers_per_pair=3, k=4)
+    planned = tuple(map(int, take_snapshot(store).planned[0]))
+    elsewhere = next(
+        (i, j) for i in range(12) for j in range(i + 1, 12) if [i, j] not in take_snapshot(store).planned.tolist()
+    )
+    given = answers_of([planned, elsewhere, planned], seconds=[1.25, np.nan, 1e9], labeller=["anna", "ben", "ben"])
+    assert add_answers(store, given) == 3
+    assert add_answers(store, given) == 0
+    assert add_answers(store, given[:0]) == 0
+    with store.reading() as connection:
+        rows = connection.execute(sa.select(schema.pairs)).all()
+    wanted = {(row.first, row.second): (row.wanted, row.round) for row in rows}
+    assert wanted[planned] == (1, 1)
+    assert wanted[elsewhere] == (2, 0)
+    assert sorted(take_snapshot(store).answers["seconds"].dropna()) == [1.25, 86400]
+    assert dashboard.count(store)["answers"] == 3

@@ -1,0 +1,71 @@
+"""The figures of the dashboard, its columns, and the reports kept for it."""
+
+import re
+
+from campaigns import Clock, answer_next, answers_of
+from pairsmith.campaign import dashboard, leases, people, planning
+from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.report import make_report
+from pairsmith.campaign.snapshot import take_snapshot
+
+
+def test_the_numbers_are_those_of_what_happened(target, make):
+    clock = Clock()
+    store = make(target, n=8, k=6, clock=clock)
+    me = people.local_person(store)
+    for choice in ("left", "tie", "skip", "right"):
+        answer_next(store, choice)
+    leases.undo(store, me, leases.progress(store, me)["undo"])
+    clock.now += 3601
+    answer_next(store, "left")  # the one that was taken back
+    assert planning.plan_round(store)
+    assert dashboard.count(store) == {
+        "answers": 3, "last_hour": 1, "skipped": 1, "undone": 1, "planned": 12, "complete": 3, "rounds": 2,
+    }  # fmt: skip
+
+
+def test_the_page_has_a_place_for_each_figure_and_column(api):
+    shown = {key for figure in dashboard.FIGURES for key in (figure.key, figure.out_of) if key}
+    assert shown == dashboard.count(api.store).keys()
+    assert shown <= api.get("/api/dashboard").json().keys()
+    page = api.get("/dashboard").text
+    figures = page[page.index('<dl id="figures">') : page.index("</dl>")]
+    assert re.findall(r'id="(\w+)">–', figures) == [
+        key for figure in dashboard.FIGURES for key in (figure.key, figure.out_of) if key
+    ]
+    answer_next(api.store)
+    (row,) = make_report(take_snapshot(api.store))["people"]
+    assert row.keys() == {column.key for column in dashboard.PEOPLE_COLUMNS}
+    assert re.findall(r'data-key="(\w+)"', page) == [column.key for column in dashboard.PEOPLE_COLUMNS]
+    known = re.search(r"const formats = \{(.*?)\n\};", api.get("/static/dashboard.js").text, re.DOTALL).group(1)
+    assert {column.format for column in dashboard.PEOPLE_COLUMNS} <= set(re.findall(r"^  (\w+):", known, re.MULTILINE))
+
+
+def test_reports_are_kept_one_at_a_time(target, make):
+    store = make(target)
+    assert dashboard.last_report(store) == dashboard.EMPTY_REPORT
+    assert dashboard.last_problem(store) == ""
+    for number in (1, 2):
+        dashboard.save_report(store, {"answers": number})
+        dashboard.save_problem(store, f"no room {number}")
+    assert dashboard.last_report(store) == {"answers": 2}
+    assert dashboard.last_problem(store) == "no room 2"
+    dashboard.save_problem(store, "")
+    assert dashboard.last_problem(store) == ""
+
+
+def test_changes_are_noticed(target, make):
+    store = make(target, n=8, k=4)
+    seen = [dashboard.changes(store)]
+    me = people.local_person(store)
+    for change in (
+        lambda: answer_next(store),
+        lambda: leases.undo(store, me, leases.progress(store, me)["undo"]),
+        lambda: add_answers(store, answers_of([(0, 1)])),
+        lambda: planning.plan_round(store),
+    ):
+        change()
+        seen.append(dashboard.changes(store))
+    assert len(set(seen)) == 5
+    leases.next_pair(store, me)  # to be shown a pair changes nothing that is reported
+    assert dashboard.changes(store) == seen[-1]

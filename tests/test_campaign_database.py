@@ -1,0 +1,119 @@
+"""Databases in trouble: one line, and no harm."""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from campaigns import answer_next
+from pairsmith.campaign import database, leases, people, schema
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+
+
+def unharmed(path, what):
+    before = Path(path).read_bytes()
+    with pytest.raises(CampaignError, match=what) as caught:
+        Store(str(path))
+    assert "\n" not in str(caught.value)
+    assert Path(path).read_bytes() == before
+
+
+def test_what_is_no_campaign_is_refused_and_left_alone(tmp_path):
+    with pytest.raises(CampaignError, match="no such campaign"):
+        Store(str(tmp_path / "nothing.db"))
+    assert not (tmp_path / "nothing.db").exists()
+    (tmp_path / "text.db").write_text("id,f\n1,2\n")
+    unharmed(tmp_path / "text.db", "no campaign")
+    (tmp_path / "empty.db").write_bytes(b"")
+    unharmed(tmp_path / "empty.db", "no campaign")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("CREATE TABLE campaign (id, version, settings)")
+    other.close()
+    unharmed(tmp_path / "other.db", "no campaign")
+    with pytest.raises(CampaignError, match="folder"):
+        Store(str(tmp_path))
+
+
+def test_a_damaged_file_is_refused_and_left_alone(tmp_path, make):
+    path = tmp_path / "t.db"
+    make(str(path), n=200, d=20).close()
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 :] = os.urandom(len(content) - 4096 * 3)
+    path.write_bytes(content)
+    unharmed(path, "damaged|no campaign")
+
+
+def test_a_newer_version_is_refused_and_left_alone(target, make):
+    store = make(target)
+    with store.writing() as connection:
+        connection.execute(sa.update(schema.campaign).values(version=99))
+    store.close()
+    with pytest.raises(CampaignError, match="newer pairsmith"):
+        Store(target)
+
+
+def test_a_locked_file_says_so(tmp_path, make, monkeypatch):
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    store = make(str(tmp_path / "t.db"))
+    person = people.local_person(store)
+    lease = leases.next_pair(store, person)
+    blocker = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    with pytest.raises(CampaignError, match="locked by another program"):
+        leases.answer(store, person, lease.token, "left")
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    assert leases.answer(store, person, lease.token, "left")
+
+
+def test_a_full_disk_says_so_and_loses_nothing(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=40, k=300)
+    person = people.local_person(store)
+    sa.event.listen(store.engine, "begin", lambda c: c.exec_driver_sql("PRAGMA max_page_count=1"))  # as small as it is
+    acknowledged = 0
+
+    def label_on():
+        nonlocal acknowledged
+        while True:
+            answer_next(store, "left", person)
+            acknowledged += 1
+
+    with pytest.raises(CampaignError, match="disk is full"):
+        label_on()
+    store.close()
+    with_room = Store(str(tmp_path / "t.db"))
+    assert len(take_snapshot(with_room).answers) == acknowledged > 0
+    with_room.close()
+
+
+def test_a_read_only_file_says_so(make):
+    folder = Path(tempfile.mkdtemp())
+    make(str(folder / "t.db")).close()
+    (folder / "t.db").chmod(0o444)
+    folder.chmod(0o555)
+    root = os.geteuid() == 0
+    if root:  # root may write everywhere: be nobody for a moment
+        os.seteuid(65534)
+    try:
+        unharmed(folder / "t.db", "cannot be written to")
+        assert len(take_snapshot(Store(str(folder / "t.db"), changes=False)).planned) == 10
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_an_unreachable_postgresql_is_one_line_without_the_password():
+    with pytest.raises(CampaignError) as caught:
+        Store("postgresql://me:secret@127.0.0.1:1/nothing")
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(CampaignError, match="no PostgreSQL URL"):
+        Store("postgresql://me:secret@host:port/nothing")

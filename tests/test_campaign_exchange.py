@@ -1,0 +1,275 @@
+"""Answers to and from files."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from campaigns import CREATE
+from conftest import items_of
+from pairsmith.campaign import exchange, leases, people
+from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.create import create
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+from pairsmith.files.items import Items
+
+
+@pytest.fixture
+def run(folder, run):
+    """The command line, in a folder with items."""
+    return run
+
+
+@pytest.fixture
+def answered(target, run):
+    run("campaign", "create", target, *CREATE[3:], "--show", "text:note", "--group-by", "prompt", "-k", "9")
+    store = Store(target)
+    anna, ben = (people.person_of(store, people.invite(store, name), "labeller") for name in ('anna é,"', "ben"))
+    for turn, choice in enumerate(["left", "right", "tie", "left", "skip", "right", "left", "tie"]):
+        person = (anna, ben)[turn % 2]
+        leases.answer(store, person, leases.next_pair(store, person).token, choice, 0.25 * turn if turn else None)
+    last = leases.next_pair(store, anna)
+    leases.answer(store, anna, last.token, "left")
+    leases.undo(store, anna, last.token)
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "label-studio", "choix", "dpo"])
+def test_export_import_export_is_the_same_file(run, answered, kind):
+    ending = exchange.ENDINGS[kind]
+    code, out, err = run("campaign", "export", answered.target, "--format", kind, "-o", f"one{ending}")
+    assert (code, err) == (0, "")
+    back = f"one{ending}"
+    if kind in ("choix", "dpo"):  # which say too little to be read back
+        back = "all.csv"
+        exchange.export_answers(answered, "csv", Path(back))
+        assert "2 ties left out" in out
+    code, out, err = run("campaign", "import", answered.target, back)
+    assert (code, err) == (0, "")
+    assert "7 answers, 0 of them new" in out
+    run("campaign", "create", "fresh.db", *CREATE[3:], "--show", "text:note", "--group-by", "prompt")
+    assert "7 answers, 7 of them new" in run("campaign", "import", "fresh.db", back)[1]
+    run("campaign", "export", "fresh.db", "--format", kind, "-o", f"two{ending}")
+    assert Path(f"one{ending}").read_bytes() == Path(f"two{ending}").read_bytes()
+    assert len(Path(f"one{ending}").read_bytes()) > 100
+
+
+def test_formats_do_not_overwrite_each_other(run, answered):
+    for kind in exchange.ENDINGS:
+        assert run("campaign", "export", answered.target, "--format", kind)[0] == 0
+    assert len(list(Path().glob("answers*"))) == len(exchange.ENDINGS)
+    assert "first" in json.loads(Path("answers.jsonl").read_text().splitlines()[0])
+    assert "chosen" in json.loads(Path("answers-dpo.jsonl").read_text().splitlines()[0])
+
+
+def test_what_the_formats_say(run, answered):
+    known = take_snapshot(answered).answers
+    names = answered.items.names
+    for kind, ending in exchange.ENDINGS.items():
+        exchange.export_answers(answered, kind, Path(f"{kind}{ending}"))
+    table = pd.read_csv("csv.csv")
+    assert list(table.columns) == ["first", "second", "outcome", "left", "labeller", "seconds", "time"]
+    assert list(table["outcome"]) == list(known["outcome"])
+    wins = [
+        (row.first, row.second) if row.outcome > 0 else (row.second, row.first)
+        for row in known.itertuples()
+        if row.outcome
+    ]
+    choix = json.loads(Path("choix.json").read_text())
+    assert choix["n_items"] == 8
+    assert [tuple(pair) for pair in choix["data"]] == wins
+    lines = [json.loads(line) for line in Path("dpo.jsonl").read_text().splitlines()]
+    assert lines == [
+        {"prompt": "pq"[i % 2], "chosen": f"note <b>{i}</b>", "rejected": f"note <b>{j}</b>"} for i, j in wins
+    ]
+    tasks = json.loads(Path("label-studio.json").read_text())
+    row = known.iloc[0]
+    annotation = tasks[0]["annotations"][0]
+    won = row["first"] if row["outcome"] > 0 else row["second"]
+    selected = annotation["result"][0]["value"]["selected"]
+    assert tasks[0]["data"][f"{selected}_id"] == names[won]
+    assert tasks[0]["data"]["left_id"] == names[row["left"]]
+    assert annotation["completed_by"] == {"email": 'anna é,"'}
+
+
+def test_spaces_around_ids_do_not_count_in_any_import(run):
+    items = pd.read_csv("items.csv")
+    items["id"] = [" x", "y ", *items["id"][2:]]
+    items.to_csv("items.csv", index=False)
+    run(*CREATE)
+    task = {"data": {"left_id": "x", "right_id": " y"}, "annotations": [{"result": [{"value": {"selected": "left"}}]}]}
+    Path("tasks.json").write_text(json.dumps([task]))
+    Path("a.csv").write_text("first,second,outcome,left\nx,y,1, y\n x, y ,1,y \n")
+    Path("b.csv").write_text("winner,loser\nx,y\n")
+    Path("c.csv").write_text("first,second,winner\nx , y,x\n")
+    for name, count in (("tasks.json", 1), ("a.csv", 2), ("b.csv", 1), ("c.csv", 1)):
+        code, out, err = run("campaign", "import", "c.db", name)
+        assert (code, err) == (0, ""), err
+        assert f"{count} answer{'s' * (count > 1)}, " in out
+    with Store("c.db") as store:
+        answers = take_snapshot(store).answers
+        assert set(zip(answers["first"], answers["second"], answers["outcome"], strict=True)) == {(0, 1, 1)}
+        assert set(answers["left"]) == {0, 1}
+    run("campaign", "export", "c.db", "-o", "out.csv")
+    assert set(pd.read_csv("out.csv")["first"]) == {" x"}
+
+
+def test_answers_from_elsewhere(run, target):
+    run("campaign", "create", target, *CREATE[3:])
+    Path("a.csv").write_text("winner,loser\nitem 5,item 1\nitem 0,item 7\nitem 0,item 7\n")
+    assert "3 answers, 3 of them new" in run("campaign", "import", target, "a.csv")[1]
+    assert "3 answers, 0 of them new" in run("campaign", "import", target, "a.csv")[1]
+    store = Store(target)
+    frame = take_snapshot(store).answers
+    assert sorted(zip(frame["first"], frame["second"], frame["outcome"], strict=True)) == [
+        (0, 7, 1),
+        (0, 7, 1),
+        (1, 5, -1),
+    ]
+    assert set(frame["labeller"]) == {"imported"}
+    # What is answered is not asked again, and conditions the next round.
+    assert (1, 5) in set(map(tuple, take_snapshot(store).planned))
+    store.close()
+    for content, message in (
+        ("winner,loser\nitem 5,item 99\n", "'item 99', which is not in"),
+        ("first,second,outcome,time\nitem 1,item 2,1,yesterday\n", "row 1 has the time 'yesterday'"),
+        ("first,second,outcome,left\nitem 1,item 2,1,item 3\n", "neither of the two"),
+        ("first,second,outcome,count\nitem 1,item 2,1,1e12\n", "column 'count' adds up to 1e+12 answers"),
+        ("first,second,outcome,count\nitem 1,item 2,1,inf\n", "column 'count' adds up to inf answers"),
+        ("first,second,outcome,time\nitem 1,item 2,1,0001-01-01T00:00+23:00\n", "between 1970 and 2255"),
+        ("first,second,outcome,time\nitem 1,item 2,1,9999-12-31T23:59-23:00\n", "between 1970 and 2255"),
+    ):
+        Path("bad.csv").write_text(content)
+        code, _, err = run("campaign", "import", target, "bad.csv")
+        assert code == 2
+        assert message in err
+        assert err.count("\n") == 1
+    task = '[{"data": {"left_id": "item 1", "right_id": "item 2"}, "annotations": %s}]'
+    answer = '[{"result": [{"value": {"selected": "left"}}], "created_at": []}]'
+    for content, message in (
+        ("{", "no JSON"),
+        (100_000 * "[", "no JSON"),
+        (task % 5, "task 1: annotations is no list"),
+        (task % '[{"result": 5}]', "task 1: result is no list"),
+        (task % answer, "task 1 has the time []"),
+        (task.replace("item 2", "item 9") % "[]", "task 1 names the item 'item 9', which is not in"),
+        ("{}", "list of Label Studio tasks"),
+        ('[{"data": {}}]', "left_id"),
+        ('[{"data": {"left_id": "item 1", "right_id": "item 1"}, "annotations": [{"result": [{"value": {"selected":'
+         ' "left"}}]}]}]', "with itself"),
+    ):  # fmt: skip
+        Path("bad.json").write_text(content)
+        code, _, err = run("campaign", "import", target, "bad.json")
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
+    Path("long.json").write_text(task % answer.replace('"created_at": []', '"lead_time": 1' + 400 * "0"))
+    assert "1 answer, 1 of them new" in run("campaign", "import", target, "long.json")[1]
+    assert "unknown" in run("campaign", "export", target, "--format", "xml")[2]
+
+
+def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target):
+    """Each file of one, two or three answers to the first items, its rows swapped or not."""
+    run("campaign", "create", target, *CREATE[3:], "-k", "1")
+    store = Store(target)
+    expected = Counter()
+    for number, turned in enumerate(turn for count in (1, 2, 3) for turn in product([False, True], repeat=count)):
+        lines = ["first,second,outcome,left,labeller"]
+        for row, swapped in enumerate(turned):
+            pair = ["item 2", "item 1"] if swapped else ["item 1", "item 2"]
+            outcome, left = (1, -1, 0)[row], pair[number % 2]
+            lines.append(f"{','.join(pair)},{outcome},{left},p{number}")
+            expected[1, 2, -outcome if swapped else outcome, int(left[-1]), f"p{number}"] += 1
+        Path("a.csv").write_text("\n".join(lines))
+        assert exchange.import_answers(store, Path("a.csv")) == (len(turned), len(turned))
+    found = take_snapshot(store).answers[["first", "second", "outcome", "left", "labeller"]]
+    assert Counter(found.itertuples(index=False, name=None)) == expected
+    store.close()
+
+
+def test_what_is_exported_to_standard_output_is_the_answers_alone(folder, run, tmp_path):
+    run(*CREATE)
+    Path("a.csv").write_text("winner,loser\nitem 5,item 1\n")
+    run("campaign", "import", "c.db", "a.csv")
+    run("campaign", "export", "c.db", "-o", "out.csv")
+    command = [sys.executable, "-m", "pairsmith.cli", "campaign", "export", "c.db", "-o", "/dev/stdout"]
+    with open("log.csv", "w") as log:
+        log.write("kept\n")
+        log.flush()
+        done = subprocess.run(command, stdout=log, stderr=subprocess.PIPE, text=True, check=True)
+    assert Path("log.csv").read_text() == "kept\n" + Path("out.csv").read_text()
+    assert done.stderr == "Wrote 1 answer to /dev/stdout\n"
+
+
+FORMULAS = ["=1+1", "'=1+1", "''=x", "+x", "-x", "@x", "\tx", "\rx", "'x", "'", "-1", "'-1", "-1.5", "-", "x=1", "NA"]
+
+
+texts = st.text(st.sampled_from("'=+-@\t\r1.x\n\u00e9\",") | st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+@settings(max_examples=10)
+@given(st.lists(texts.filter(lambda text: text.strip()), min_size=3, max_size=6, unique=True))
+def test_formulas_survive_export_and_import(names):
+    names = [*names, *(name for name in FORMULAS if name not in names)]
+    features = items_of(len(names)).features.set_axis(names)
+    shown = [[("text", "x")]] * len(names)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        stores = []
+        for target in ("one.db", "two.db"):
+            create(str(folder / target), Items(Path("i"), features), shown, question="?", k=20)
+            stores.append(Store(str(folder / target)))
+        one, two = stores
+        first, second = np.arange(len(names) - 1), np.arange(1, len(names))
+        given = pd.DataFrame({"first": first, "second": second, "outcome": -1, "left": second, "seconds": 1.0})
+        given["labeller"] = [names[row] for row in first]
+        add_answers(one, given.assign(at=np.arange(len(given)) * 1e6))
+        for kind, more in (("csv", ".gz"), ("csv", ""), ("jsonl", "")):
+            path = folder / f"one.{kind}"
+            exchange.export_answers(one, kind, path)
+            assert exchange.import_answers(two, path) == (len(given), len(given) if more else 0)
+            exchange.export_answers(two, kind, folder / f"two.{kind}")
+            assert path.read_bytes() == (folder / f"two.{kind}").read_bytes()
+        pd.testing.assert_frame_equal(take_snapshot(two).answers, take_snapshot(one).answers)
+        for store in stores:
+            store.close()
+
+
+def test_exports_for_spreadsheets_and_raw(run, folder):
+    names = ["=cmd", "'=cmd", "-1", "@x", *"abcd"]
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    assert run(*CREATE, "--show", "text:note")[0] == 2  # '=cmd is how a CSV spells =cmd
+    names[1] = "''=cmd"
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    assert run(*CREATE, "--show", "text:note")[0] == 0
+    Path("a.csv").write_text("winner,loser,labeller\n=cmd,''=cmd,=me\n-1,@x,me\n")
+    assert "2 new" in run("campaign", "import", "c.db", "a.csv")[1].replace("of them ", "")
+    run("campaign", "export", "c.db")
+    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
+    assert rows == {("'=cmd", "''=cmd", "'=me"), ("-1", "'@x", "me")}
+    refused = run("campaign", "export", "c.db", "--raw")
+    assert refused[2] == "Error: answers.csv is there already; name it with -o to replace it, or another file\n"
+    run("campaign", "export", "c.db", "--raw", "-o", "answers.csv")
+    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
+    assert rows == {("=cmd", "'=cmd", "=me"), ("-1", "@x", "me")}
+    # select and rank write in the same way, and read what they wrote.
+    run("select", "items.csv", "--features", "f_*", "-k", "20", "-o", "pairs.csv")
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "28", "--compared", "pairs.csv")
+    assert code == 2
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "8", "--compared", "pairs.csv")
+    assert (code, err) == (0, "")
+    both = Path("pairs.csv").read_text() + more
+    for spelled in ("'=cmd", "''=cmd", "'@x", "-1"):
+        assert f",{spelled}," in both
+    for formula in (",=cmd,", ",@x,"):
+        assert formula not in both

@@ -1,0 +1,61 @@
+"""Invites."""
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from campaigns import Clock, invite_people
+from pairsmith.campaign import leases, pace, people, schema
+from pairsmith.campaign.database import CampaignError
+
+
+def test_tokens_are_hashed_revocable_and_of_one_role(target, make):
+    store = make(target)
+    token = people.invite(store, "anna")
+    assert people.person_of(store, token, "labeller") is not None
+    assert people.person_of(store, token, "organiser") is None
+    assert people.person_of(store, token[:-1], "labeller") is None
+    with pytest.raises(CampaignError, match="has an invite already"):
+        people.invite(store, "anna")
+    with store.reading() as connection:
+        for table in schema.tables.sorted_tables:
+            assert token not in str(connection.execute(sa.select(table)).all())
+    held = leases.next_pair(store, people.person_of(store, token, "labeller"))
+    assert people.revoke(store, "anna") == 1
+    assert people.person_of(store, token, "labeller") is None
+    (ben,) = invite_people(store, 1)
+    assert {leases.next_pair(store, ben).left} <= {held.left, held.right}  # her pair is free at once
+    assert people.person_of(store, people.invite(store, "anna"), "labeller") is not None
+
+
+def test_an_invite_that_was_put_into_the_file_is_void(tmp_path, make, run):
+    store = make(str(tmp_path / "t.db"))
+    anna = people.invite(store, "anna")
+    known = "x" * 43
+    with store.writing() as connection:
+        own = connection.execute(sa.select(schema.people.c.seal).where(schema.people.c.name == "anna")).scalar_one()
+        for name, seal in (("eve", None), ("mallory", own), ("trudy", "0" * 64)):
+            values = {"name": name, "role": "labeller", "hash": people.hash_of(known + name), "seal": seal}
+            connection.execute(schema.people.insert().values(**values))
+        connection.execute(schema.people.update().where(schema.people.c.name == "anna").values(role="organiser"))
+    assert people.person_of(store, anna, "organiser") is None
+    for name in ("eve", "mallory", "trudy"):
+        assert people.person_of(store, known + name, "labeller") is None
+    assert people.revoke(store, "eve") == 1
+
+
+def test_a_revoked_lease_is_no_answer_from_elsewhere(target, make):
+    """Answered after all, by whoever was invited again, it counts for the pace as any other."""
+    clock = Clock()
+    store = make(target, n=3, k=2, clock=clock)
+    anna = people.person_of(store, people.invite(store, "anna"), "labeller")
+    held = [leases.next_pair(store, anna)]
+    held.append(leases.next_pair(store, anna, [held[0].token]))
+    people.revoke(store, "anna")
+    assert pace.waiting(store) == (2, 2)
+    again = people.person_of(store, people.invite(store, "anna"), "labeller")
+    assert again == anna
+    for lease in held:
+        clock.now += 2
+        assert leases.answer(store, again, lease.token, "left")
+    assert pace.rate(store) == pytest.approx(np.log(2) / 2)

@@ -1,0 +1,224 @@
+"""The next pairs, and when they are planned."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import pairsmith as ps
+from campaigns import Clock, answer_next, invite_people
+from conftest import items_of
+from oracle import assert_greedy
+from pairsmith.campaign import dashboard, learning, leases, pace, people, planning
+from pairsmith.campaign.create import create
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+
+
+@pytest.mark.parametrize("pause", [0.025, 2.0])
+def test_people_who_only_skip_do_not_make_rounds_grow(target, make, pause):
+    clock = Clock()
+    store = make(target, n=60, k=10, clock=clock)
+    keep_ahead = planning.Planner(store, clock)
+    anna, *others = invite_people(store, 4)
+    planned = []
+    for _ in range(12):
+        for person in others:
+            for _ in range(12):
+                clock.now += pause
+                if (lease := leases.next_pair(store, person)) is not None:
+                    leases.answer(store, person, lease.token, "skip")
+        keep_ahead()
+        planned.append(len(take_snapshot(store).planned))
+    assert planned[-1] <= 6 * 10  # a round for each of them, and what they outran at first
+    assert planned[-6:] == 6 * planned[-1:]  # no more, however long they go on
+    # Who answers finds pairs, and rounds go on with the answers.
+    keep_ahead = planning.Planner(store, clock)
+    for _ in range(planned[-1]):
+        clock.now += 1
+        answer_next(store, "left", anna)
+        keep_ahead()
+    assert leases.next_pair(store, anna) is not None
+    assert planned[-1] < len(take_snapshot(store).planned) <= planned[-1] + 3 * 10
+
+
+def test_rounds_go_on_where_most_pairs_cannot_be_answered(target, make):
+    clock = Clock()
+    store = make(target, n=40, k=10, clock=clock)
+    keep_ahead = planning.Planner(store, clock)
+    (anna,) = invite_people(store, 1)
+    for turn in range(100):
+        clock.now += 10
+        answer_next(store, "left" if turn % 4 == 0 else "skip", anna)
+        keep_ahead()
+    assert dashboard.count(store)["skipped"] == 75
+    assert len(take_snapshot(store).planned) <= 100 + 2 * 10
+
+
+def test_rounds_are_greedy_given_everything_asked(target, make):
+    store = make(target, n=10, d=3, k=5, objective="d-optimal")
+    assert planning.plan_round(store)
+    known = take_snapshot(store)
+    X = known.features.to_numpy()
+    assert len(known.planned) == 10
+    first, second = known.planned[:5], known.planned[5:]
+    every = np.column_stack(np.triu_indices(10, 1))
+    ridge = ps.select(X, 1).ridge
+    for done, chosen in ((np.zeros((0, 2), int), first), (first, second)):
+        left = [tuple(pair) for pair in every if tuple(pair) not in set(map(tuple, done))]
+        picked = ps.select(X, 5, comparisons=done, ridge=ridge)
+        assert [tuple(pair) for pair in chosen] == [tuple(pair) for pair in picked.pairs]
+        assert_greedy(picked, X, left, ridge, [], [tuple(pair) for pair in done])
+
+
+def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
+    store = make(target, n=6, k=10)
+    (anna,) = invite_people(store, 1)
+    while (lease := leases.next_pair(store, anna)) is not None:
+        leases.answer(store, anna, lease.token, "left" if lease.left < lease.right else "right")
+    known = take_snapshot(store)
+    chosen = planning.next_pairs(known, 3, "averaged-d-optimal")
+    assert chosen.objective == "averaged-d-optimal"
+    expected = ps.select(
+        known.features.to_numpy(),
+        3,
+        objective="averaged-d-optimal",
+        model=learning.fit_model(known),
+        comparisons=known.planned,
+    )
+    assert np.array_equal(chosen.pairs, expected.pairs)
+    assert planning.plan_round(store)
+    assert len(take_snapshot(store).planned) == 15
+    assert not planning.plan_round(store)
+
+
+def test_groups_caps_and_labels_hold_in_every_round(target):
+    items = items_of(12)
+    groups = np.array(["a", "b", "c"] * 4, dtype=object)
+    grouped = type(items)(items.path, items.features, groups)
+    labels = np.array([0, 1, 2]), np.array([1, -1, 1])
+    shown = [[("text", "x")]] * 12
+    create(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
+    store = Store(target)
+    planning.plan_round(store)
+    known = take_snapshot(store)
+    assert known.labeled.tolist() == [0, 1, 2]
+    assert known.labels.tolist() == [1, -1, 1]
+    assert len(known.planned) == 8
+    assert all(groups[i] == groups[j] for i, j in known.planned)
+    for batch in (known.planned[:4], known.planned[4:]):
+        assert max(Counter(batch.ravel().tolist()).values()) == 1
+    planning.plan_round(store, 50)  # because people are fast: the cap holds all the same
+    batch = take_snapshot(store).planned[8:]
+    assert 4 < len(batch) <= 6
+    assert all(groups[i] == groups[j] for i, j in batch)
+    assert max(Counter(batch.ravel().tolist()).values()) == 1
+    store.close()
+
+
+class Crowd:
+    """People who answer so many pairs a second while designs take so many seconds, on a clock of their own."""
+
+    def __init__(self, store, clock, monkeypatch, rate, design):
+        self.store, self.clock, self.rate = store, clock, rate
+        self.asked, self.left, self.idle = [], [], 0
+        real = planning.plan_round
+
+        def plan(store, size):
+            self.asked.append(size)
+            self.left.append(pace.waiting(store)[0])
+            self.work(design)  # they go on meanwhile
+            return real(store, size)
+
+        monkeypatch.setattr(planning, "plan_round", plan)
+        self.keep_ahead = planning.Planner(store, clock)
+
+    def work(self, seconds):
+        for _ in range(round(seconds * self.rate)):
+            self.clock.now += 1 / self.rate
+            lease = leases.next_pair(self.store, people.local_person(self.store))
+            if lease is None:
+                self.idle += 1
+            else:
+                leases.answer(self.store, people.local_person(self.store), lease.token, "left")
+
+
+def test_rounds_begin_early_and_grow_where_people_are_fast(target, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(target, n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
+    while len(crowd.asked) < 2:
+        crowd.work(0.4)
+        crowd.keep_ahead()
+    assert crowd.asked[0] == 10
+    assert crowd.idle > 0  # nobody could know how fast they are and how long a design takes
+    crowd.idle = 0
+    while len(crowd.asked) < 5:
+        crowd.work(0.4)
+        crowd.keep_ahead()
+    assert crowd.idle == 0
+    assert all(5 * 8 < size <= 160 for size in crowd.asked[2:])
+    assert all(left >= 5 * 8 for left in crowd.left[2:])
+
+
+def test_rounds_keep_their_size_where_people_are_slow(target, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(target, n=12, k=10, clock=clock), clock, monkeypatch, rate=0.1, design=5)
+    while len(crowd.asked) < 3:
+        crowd.work(10)
+        crowd.keep_ahead()
+    assert crowd.asked == [10, 10, 10]
+    assert crowd.left == [2, 2, 2]  # of k pairs a quarter
+    assert crowd.idle == 0
+
+
+def test_a_round_never_outgrows_its_bounds(target, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(target, n=12, k=2, clock=clock), clock, monkeypatch, rate=50, design=4)
+    for _ in range(20):
+        crowd.work(0.2)
+        crowd.keep_ahead()
+    assert max(crowd.asked) == 2 * planning.LARGEST
+    assert len(take_snapshot(crowd.store).planned) == 66  # all there are, each once
+    assert len(set(map(tuple, take_snapshot(crowd.store).planned))) == 66
+
+
+def test_two_planners_do_not_plan_the_same(target, make):
+    store = make(target)
+    other = Store(target)
+    known = take_snapshot(store)
+    chosen = planning.next_pairs(known, 5, "d-optimal")
+    assert planning.add_round(other, chosen.pairs, known.last_pair)
+    assert not planning.add_round(store, chosen.pairs, known.last_pair)
+    assert len(take_snapshot(store).planned) == 15
+    other.close()
+
+
+@pytest.mark.parametrize("max_per_item", [None, 1, 2, 5])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_no_more_pairs_are_counted_on_than_there_are(tmp_path, make, grouped, max_per_item):
+    """Against all pairs, one by one; a cap allows at most half of what it allows each item."""
+    store = make(str(tmp_path / "t.db"), n=9, k=7)
+    groups = np.array(list("aabbbcccc"), dtype=object) if grouped else None
+    snapshot = replace(take_snapshot(store), groups=groups)
+    planned = set(map(tuple, snapshot.planned.tolist()))
+    free = [
+        (i, j)
+        for i, j in combinations(range(9), 2)
+        if (i, j) not in planned and (groups is None or groups[i] == groups[j])
+    ]
+    expected = len(free)
+    if max_per_item is not None:
+        times = Counter(item for pair in free for item in pair)
+        expected = sum(min(times[item], max_per_item) for item in range(9)) // 2
+    assert planning.count_possible(snapshot, max_per_item) == expected
+
+
+def test_before_the_first_answer_a_criterion_with_a_model_gives_way(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    assert planning.next_pairs(take_snapshot(store), 2, "entropy").objective == "d-optimal"
+    answer_next(store)
+    assert planning.next_pairs(take_snapshot(store), 2, "entropy").objective == "entropy"
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        planning.next_pairs(take_snapshot(store), 0, "entropy")
