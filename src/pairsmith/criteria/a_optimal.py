@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairsmith.criteria.exhaustive import best_pair
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Remaining
+from pairsmith.design.exhaustive import best_pair
 from pairsmith.design.information import Design, terms_of
 from pairsmith.design.kernels import CANCELLED, compiled, distances
 from pairsmith.design.steps import Step, Steps

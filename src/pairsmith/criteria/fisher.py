@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from pairsmith.criteria.exhaustive import PAIRS_AT_ONCE, best_pair
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
+from pairsmith.design.exhaustive import PAIRS_AT_ONCE, best_pair
 from pairsmith.design.information import Design, fold, inverse_root, terms_of
 from pairsmith.design.kernels import distances
 from pairsmith.design.steps import Step, Steps
