@@ -36,7 +36,7 @@ def learn(known: Known) -> BradleyTerry | None:
     """The model of the answers and labels so far, None before the first."""
     from pairsmith.data.features import from_array
     from pairsmith.model.bradley_terry import BradleyTerry
-    from pairsmith.selection import usual_ridge
+    from pairsmith.model.prior import usual_ridge
 
     if len(known.answers) == 0 and len(known.labels) == 0:
         return None
@@ -64,18 +64,10 @@ def evidence(known: Known) -> dict[str, Any]:
 
 def possible(known: Known, max_per_item: int | None) -> int:
     """How many pairs another round can have at most."""
-    import numpy as np
+    from pairsmith.data.candidates import WithinGroups, remaining_pairs
 
-    from pairsmith.data.candidates import AllPairs, WithinGroups
-
-    n = len(known.features)
-    rows = (AllPairs() if known.groups is None else WithinGroups(known.groups)).rows(n)
-    numbers = rows.numbers(known.planned) if len(known.planned) else np.zeros(0, dtype=np.int64)
-    taken = np.unique(numbers[numbers >= 0])
-    if max_per_item is None:
-        return len(rows) - len(taken)
-    gone = np.bincount(rows.pairs(taken).ravel(), minlength=n)
-    return int(np.minimum(rows.degrees() - gone, max_per_item).sum()) // 2
+    groups = None if known.groups is None else WithinGroups(known.groups)
+    return remaining_pairs(groups, len(known.features), known.planned, max_per_item).at_most()
 
 
 def design(
@@ -90,17 +82,19 @@ def design(
 
     A criterion that uses a model gives way to d-optimal before the first label or answer.
     """
+    from pairsmith.criteria import CRITERIA
     from pairsmith.data.candidates import WithinGroups
-    from pairsmith.selection import WITH_MODEL, select
+    from pairsmith.selection import select
 
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     k = min(k, possible(known, max_per_item))
     if k == 0:
         return None
-    if objective in WITH_MODEL and model is None:
+    needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
+    if needs_model and model is None:
         model = learn(known)
-    if objective in WITH_MODEL and model is None:
+    if needs_model and model is None:
         objective = "d-optimal"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm

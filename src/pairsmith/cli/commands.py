@@ -256,8 +256,8 @@ def select(
     import numpy as np
 
     import pairsmith
+    from pairsmith.criteria import CRITERIA
     from pairsmith.files import tables
-    from pairsmith.selection import WITH_MODEL
 
     if refinements and not certify:
         raise ValueError("--refinements tighten the proof of --certify; give that too")
@@ -297,7 +297,7 @@ def select(
         elif candidates:
             allowed = pairsmith.PairList(tables.read_pairs(candidates, table))
         known: dict[str, Any] = {}
-        learns = model is None and objective in WITH_MODEL
+        learns = model is None and objective in CRITERIA and CRITERIA[objective].needs_model
         if labeled and learns:
             known["labeled"], known["labels"] = tables.read_labels(labeled, table)
             known["better"] = None if better is None else tables.as_label(better, known["labels"])
