@@ -21,11 +21,11 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 
 from conftest import free_port
+from pairsmith import cli
 from pairsmith.campaign import database, media, seals, server
 from pairsmith.campaign.gate import LARGEST
 from pairsmith.campaign.store import Store, _hash
 from pairsmith.campaign.web import create_app
-from pairsmith.cli import commands as cli
 
 EVIL = '<script>document.title="owned"</script><img src=x onerror="document.title=\'owned\'">'
 
@@ -777,7 +777,7 @@ def few_files(wait):
     """`pairsmith label` with 256 files at most, as `ulimit -n 256` has it, and so many seconds of patience."""
     return (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256));"
-        f" from pairsmith.campaign import server; server.WAIT = {wait}; from pairsmith.cli.commands import main; main()"
+        f" from pairsmith.campaign import server; server.WAIT = {wait}; from pairsmith.cli import main; main()"
     )
 
 

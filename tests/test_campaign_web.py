@@ -25,6 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import items_of
+from pairsmith import cli
 from pairsmith.campaign import database, exchange
 from pairsmith.campaign.create import create, read
 from pairsmith.campaign.database import CampaignError
@@ -32,7 +33,6 @@ from pairsmith.campaign.report import make as report_on
 from pairsmith.campaign.rounds import Worker
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import create_app, render
-from pairsmith.cli import commands as cli
 from pairsmith.files import tables
 from pairsmith.files.tables import Items
 from test_campaign_store import version_1
@@ -385,8 +385,8 @@ def test_a_missing_extra_is_named(run, monkeypatch):
         ["rank", "c.db", "--id", "id"],
         ["rank", "nothing.db"],
         ["select", "c.db", "-k", "3"],
-        ["select", "c.db", "-k", "3", "--labeled", "labels.csv"],
-        ["select", "c.db", "-k", "3", "--compared", "answers.csv"],
+        ["select", "c.db", "-k", "3", "--labels", "labels.csv"],
+        ["select", "c.db", "-k", "3", "--answers", "answers.csv"],
         ["select", "postgresql://anna:secret@host/x", "-k", "3", "--group-by", "prompt"],
     ):
         code, out, err = run(*words)
@@ -395,7 +395,7 @@ def test_a_missing_extra_is_named(run, monkeypatch):
 
 
 def test_the_command_line_starts_without_the_app():
-    code = "import sys, pairsmith.cli.commands; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
+    code = "import sys, pairsmith.cli; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
@@ -803,9 +803,9 @@ def test_exports_for_spreadsheets_and_raw(run, folder):
     assert rows == {("=cmd", "'=cmd", "=me"), ("-1", "@x", "me")}
     # select and rank write in the same way, and read what they wrote.
     run("select", "items.csv", "--features", "f_*", "-k", "20", "-o", "pairs.csv")
-    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "28", "--compared", "pairs.csv")
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "28", "--answers", "pairs.csv")
     assert code == 2
-    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "8", "--compared", "pairs.csv")
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "8", "--answers", "pairs.csv")
     assert (code, err) == (0, "")
     both = Path("pairs.csv").read_text() + more
     for spelled in ("'=cmd", "''=cmd", "'@x", "-1"):
