@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pairsmith as ps
-from pairsmith.selection import OBJECTIVES
+from pairsmith.criteria import CRITERIA
 
 TABLE = [(100, 20, 10), (100, 20, 200), (1000, 30, 10), (1000, 30, 200), (3000, 30, 200), (10_000, 30, 200)]
 LIMIT = {"fisher": 5e7, "mutual-information": 6e6, "a-optimal": 6e7}  # pairs
@@ -81,7 +81,7 @@ def main() -> None:
             console.print(objective, n, d, k, f"{seconds:.3g} s")
     else:
         table = Table("criterion", *(f"N={n:,} d={d} K={k}" for n, d, k in TABLE))
-        for objective in OBJECTIVES:
+        for objective in CRITERIA:
             row = []
             for n, d, k in TABLE:
                 large = n * (n - 1) / 2 > LIMIT.get(objective, np.inf)

@@ -16,10 +16,10 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, settings
 
 from campaigns import EVIL, PNG, client_of
+from pairsmith import cli
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.app import create_app
-from pairsmith.cli import commands as cli
 from pairsmith.files.items import Items
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.

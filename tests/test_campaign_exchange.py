@@ -264,9 +264,9 @@ def test_exports_for_spreadsheets_and_raw(run, folder):
     assert rows == {("=cmd", "'=cmd", "=me"), ("-1", "@x", "me")}
     # select and rank write in the same way, and read what they wrote.
     run("select", "items.csv", "--features", "f_*", "-k", "20", "-o", "pairs.csv")
-    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "28", "--compared", "pairs.csv")
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "28", "--answers", "pairs.csv")
     assert code == 2
-    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "8", "--compared", "pairs.csv")
+    code, more, err = run("select", "items.csv", "--features", "f_*", "-k", "8", "--answers", "pairs.csv")
     assert (code, err) == (0, "")
     both = Path("pairs.csv").read_text() + more
     for spelled in ("'=cmd", "''=cmd", "'@x", "-1"):

@@ -37,7 +37,7 @@ def few_files(wait):
     return (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256));"
         f" from pairsmith.campaign.web import server; server.WAIT = {wait};"
-        " from pairsmith.cli.commands import main; main()"
+        " from pairsmith.cli import main; main()"
     )
 
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +14,10 @@ import pandas as pd
 import pytest
 
 from oracle import assert_greedy, pairs_within
-from pairsmith.cli import commands as cli
+from pairsmith import cli
+from pairsmith.criteria import CRITERIA
 from pairsmith.files.items import read_items
+from pairsmith.paper.greedy import ALGORITHMS
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def refused(answer, message):
 
 def test_the_whole_story(run):
     code, out, err = run(
-        "select grouped.csv -k 10 --labeled labels.csv --compared answers.csv --group-by prompt --max-per-item 4"
+        "select grouped.csv -k 10 --labels labels.csv --answers answers.csv --group-by prompt --max-per-item 4"
         " --ridge 0.01 --algorithm scalar-lazy -o pairs.csv"
     )
     assert (code, err) == (0, "")
@@ -94,10 +95,10 @@ def test_every_format_reads_and_writes_the_same(run):
 
 def test_what_was_picked_can_be_fed_back(run):
     run("select items.csv -k 4 -o round1.csv")
-    run("select items.csv -k 4 --compared round1.csv -o round2.csv")
+    run("select items.csv -k 4 --answers round1.csv -o round2.csv")
     rounds = pd.concat([pd.read_csv("round1.csv"), pd.read_csv("round2.csv")])
     assert not rounds.duplicated(["first", "second"]).any()
-    run("select items.csv -k 2 --compared round1.csv --compared round2.csv -o round3.csv")
+    run("select items.csv -k 2 --answers round1.csv --answers round2.csv -o round3.csv")
     run("select items.csv -k 10 -o both.csv")
     rounds = pd.concat([rounds, pd.read_csv("round3.csv")])
     assert (
@@ -129,7 +130,7 @@ def test_odd_names_and_files(run, tmp_path):
     assert run("select both.csv -k 1 --id key")[1].splitlines()[1].startswith("1,p,q,")
     assert refused(run("select both.csv -k 1 --id key --features id"), "column 'id' matches --features")
     (tmp_path / "none.csv").write_text("first,second\n")
-    assert run("select items.csv -k 1 --compared none.csv")[0] == 0
+    assert run("select items.csv -k 1 --answers none.csv")[0] == 0
     os.symlink("real.csv", "link.csv")
     run("select items.csv -k 1 -o link.csv")
     assert os.path.islink("link.csv")
@@ -148,8 +149,8 @@ def test_help_and_version(run):
     code, out, _ = run("select --help")
     assert code == 0
     for option in (
-        "--labeled",
-        "--compared",
+        "--labels",
+        "--answers",
         "--group-by",
         "--max-per-item",
         "--algorithm",
@@ -187,9 +188,9 @@ def test_help_and_version(run):
         ("select items.csv -k 3 --group-by prompt", "there is no column 'prompt'; it has id, f_1"),
         ("select items.csv -k 3 --id name", "there is no column 'name'"),
         ("select items.csv -k 3 --features g_*", "no column matches --features 'g_*'"),
-        ("select items.csv -k 3 --labeled other.csv", "row 2 names the item 'zz', which is not in items.csv"),
-        ("select items.csv -k 3 --compared selfpair.csv", "row 1 pairs the item '001' with itself"),
-        ("select items.csv -k 3 --compared narrow.csv", "first and second, or winner and loser; found first"),
+        ("select items.csv -k 3 --labels other.csv", "row 2 names the item 'zz', which is not in items.csv"),
+        ("select items.csv -k 3 --answers selfpair.csv", "row 1 pairs the item '001' with itself"),
+        ("select items.csv -k 3 --answers narrow.csv", "first and second, or winner and loser; found first"),
         ("select items.csv -k 3 -o nowhere/pairs.csv", "there is no folder nowhere"),
         ("select items.csv -k 3 -o pairs.txt", "cannot write .txt; use .csv, .jsonl, .parquet"),
         ("select grouped.csv -k 3 --group-by prompt --candidates answers.csv", "give one of them"),
@@ -217,7 +218,7 @@ def test_help_and_version(run):
         ("select dates.parquet -k 1", "item 'a' has the value 2020-01-01 00:00:00 in column 'x'"),
         ("select items.csv -k 3 -o items.csv", "is one of the input files"),
         ("select items.csv -k 3 -o folder.csv", "is a folder"),
-        ("select items.csv -k 3 --labeled pairs.csv", "holds pairs"),
+        ("select items.csv -k 3 --labels pairs.csv", "holds pairs"),
         ("select items.csv -k 3 --jobs 0", "--jobs must be"),
     ],
 )
@@ -275,9 +276,9 @@ def test_pipes_are_read_once_and_devices_refused(run):
             os.close(into)
             pipes.append(out)
         items, answers, labels = (f"/dev/fd/{out}" for out in pipes)
-        expected = run(f"select {name} -k 4 --compared answers.csv --labeled labels.csv")
+        expected = run(f"select {name} -k 4 --answers answers.csv --labels labels.csv")
         assert expected[0] == 0
-        assert run(f"select {items} -k 4 --compared {answers} --labeled {labels}") == expected
+        assert run(f"select {items} -k 4 --answers {answers} --labels {labels}") == expected
         for out in pipes:
             os.close(out)
     np.save("items.npy", pd.read_csv("items.csv")[["f_1", "f_2", "f_3"]].to_numpy())
@@ -289,7 +290,7 @@ def test_pipes_are_read_once_and_devices_refused(run):
         writer.join()
     os.symlink("/dev/zero", "zero.csv")
     os.symlink("/dev/zero", "zero.npy")
-    for line in ("select zero.csv -k 3", "select zero.npy -k 3", "select items.csv -k 3 --labeled zero.csv"):
+    for line in ("select zero.csv -k 3", "select zero.npy -k 3", "select items.csv -k 3 --labels zero.csv"):
         assert refused(run(line), "is a device, not a file")
     assert refused(run("select items.csv -k 3 --checkpoint /dev/zero"), "name a file")
     assert refused(run("rank items.csv /dev/zero"), "is no file")
@@ -331,12 +332,30 @@ def test_a_warning_is_one_line_too(run):
     assert err.count("\n") == 1
 
 
+# The command line, which says so on standard output when the first pair is picked.
+TELLING = """
+from pairsmith import cli
+from pairsmith.run import Journal
+
+note = Journal.note
+
+def first(journal, step):
+    Journal.note = note
+    note(journal, step)
+    print("picked", flush=True)
+
+Journal.note = first
+cli.main()
+"""
+
+
 @pytest.mark.parametrize("algorithm", ["naive", "factorization", "scalar", "factorization-lazy"])
 def test_interrupting_leaves_no_file(tmp_path, algorithm):
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((2500, 30)))
-    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "100000", "--algorithm", algorithm]
-    process = subprocess.Popen([*command, "-o", "pairs.csv"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    time.sleep(6)
+    command = [sys.executable, "-c", TELLING, "select", "items.npy", "-k", "100000", "--algorithm", algorithm]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*command, "-o", "pairs.csv"], cwd=tmp_path, **pipes)
+    assert process.stdout.readline() == "picked\n"
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert err == "Interrupted. Nothing was written.\n"
@@ -360,13 +379,48 @@ def test_log_det_is_told_as_it_is_under_every_objective(run):
     assert "certify bounds log det" in err
 
 
+def test_what_a_gain_is_stands_on_one_line_under_narrow_tables(run):
+    out = run("select items.csv -k 1 --objective a-optimal -o pairs.csv")[1]
+    assert "\ngain: what the trace of A^-1, the summed variance of the coefficients, falls by\n" in out
+    assert out.startswith("Picked 1 pair in ")
+
+
+def test_standard_output_may_be_named(run):
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.csv", "-k", "4"]
+    plain, named = (
+        subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout
+        for more in ([], ["-o", "/dev/stdout"])
+    )
+    assert plain == named
+    assert plain.startswith("rank,first,second")
+
+
+def test_the_help_lists_every_objective_and_algorithm(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    told = " ".join(run("select --help")[1].replace("│", " ").split())
+    for name in [*CRITERIA, *ALGORITHMS]:
+        assert re.search(rf"[ :]{name}[,.]", told), name
+
+
 def test_certify_and_checkpoint(run):
-    code, out, err = run("select items.csv -k 6 --certify --refinements 3 --checkpoint run.json -o pairs.csv")
+    code, out, err = run("select items.csv -k 6 --certify 3 --checkpoint run.json -o pairs.csv")
     assert (code, err) == (0, "")
     assert "Proved: no 6 pairs add more than" in out
     assert len(json.loads(Path("run.json").read_text())["pairs"]) == 6
     assert refused(run("select items.csv -k 6 --ridge 7 --checkpoint run.json"), "is of another problem: ridge was")
-    assert refused(run("select items.csv -k 6 --refinements 3"), "--certify")
+    bounds = []
+    for line in (
+        "--certify -o pairs.csv",
+        "-o pairs.csv --certify",
+        "--certify 20 -o pairs.csv",
+        "--certify=20 -o pairs.csv",
+    ):
+        code, out, err = run(f"select items.csv -k 6 {line}")
+        assert (code, err) == (0, "")
+        bounds.append(float(re.search(r"more than (\S+) to it", out)[1]))
+    assert bounds[0] == bounds[1] > bounds[2] == bounds[3]
+    assert run("select --certify items.csv -k 1 -o pairs.csv")[1].count("Proved: no pair adds more than") == 1
+    assert refused(run("select items.csv -k 6 --certify -2"), "'--certify'")
     assert refused(run("select items.csv -k 6 --checkpoint items.csv"), "--checkpoint items.csv is another file")
     assert refused(run("select items.csv -k 6 --checkpoint no/run.json"), "no place for a file")
 
@@ -440,7 +494,7 @@ def test_select_with_a_model(run, answered):
         code, out, err = run(f"select items.csv -k 5 --objective {objective} --model model.json --seed 0")
         assert (code, err) == (0, "")
         assert len(out.splitlines()) == 6
-        known = "--compared outcomes.csv --labeled labels.csv"
+        known = "--answers outcomes.csv --labels labels.csv"
         assert run(f"select items.csv -k 5 --objective {objective} {known}")[0] == 0
         assert refused(run(f"select items.csv -k 5 --objective {objective}"), "needs a model")
 
@@ -465,8 +519,8 @@ def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
         assert run(f"{fit} --labels numbers.csv --better -1")[0] == 0
         assert json.loads(Path("model.json").read_text())["classes"] == [1, -1]
     Path("model.json").unlink()
-    known = "--labeled words.csv --objective entropy"
-    right = run("select items.csv -k 3 --labeled numbers.csv --objective entropy")
+    known = "--labels words.csv --objective entropy"
+    right = run("select items.csv -k 3 --labels numbers.csv --objective entropy")
     assert run(f"select items.csv -k 3 {known} --better high") == right
     words = "'high' and 'low' are words, and nothing says which is the better; say it, with --better 'high'"
     for line, message in (
@@ -476,21 +530,21 @@ def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
         (f"select items.csv -k 3 {known} --better good", "--better 'good' is none of the labels, which are 'high' and"),
         ("fit items.csv one.csv -o model.json --ridge 1 --labels numbers.csv --better 3", "none of the labels"),
         ("fit items.csv one.csv -o model.json --ridge 1 --better high", "--better names one of the labels of --labels"),
-        ("select items.csv -k 3 --better high", "--better names one of the labels of --labeled"),
+        ("select items.csv -k 3 --better high", "--better names one of the labels of --labels"),
     ):
         assert refused(run(line), message), line
     assert not Path("model.json").exists()
-    assert run("select items.csv -k 3 --labeled words.csv")[0] == 0  # d-optimality does not look at labels
+    assert run("select items.csv -k 3 --labels words.csv")[0] == 0  # d-optimality does not look at labels
 
 
 def test_select_reads_who_won_as_fit_does(run, tmp_path):
     pd.DataFrame({"id": range(1, 6), "x": [1.0, 4.0, 9.0, 16.0, 25.0]}).to_csv("five.csv", index=False)
     (tmp_path / "won.csv").write_text("labeller,winner,loser\n1,2,3\n1,5,4\n")
     (tmp_path / "pairs.csv").write_text("first,second\n2,3\n4,5\n")
-    for option in ("--compared", "--candidates"):
+    for option in ("--answers", "--candidates"):
         assert run(f"select five.csv -k 2 {option} won.csv") == run(f"select five.csv -k 2 {option} pairs.csv")
     (tmp_path / "odd.csv").write_text("labeller,left,right\n1,2,3\n")
-    for option in ("--compared", "--candidates"):
+    for option in ("--answers", "--candidates"):
         assert refused(
             run(f"select five.csv -k 1 {option} odd.csv"), "or winner and loser; found labeller, left, right"
         )
@@ -552,8 +606,9 @@ def test_ids_are_drawn_as_they_are_written(run):
 
 def test_without_a_place_for_compiled_code_it_is_compiled_again(tmp_path):
     package = tmp_path / "site" / "pairsmith"
-    shutil.copytree(Path(cli.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
-    (package / "__pycache__").write_text("")  # no folder can be made here, by nobody
+    shutil.copytree(Path(cli.__file__).parent.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
+        (folder / "__pycache__").write_text("")  # no folder can be made here, by nobody
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((9, 2)))
     nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": f"{os.devnull}/x", "LOCALAPPDATA": os.devnull}
     command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "2", "--algorithm", "scalar"]

@@ -65,8 +65,8 @@ def test_a_missing_extra_is_named(run, monkeypatch):
         ["rank", "c.db", "--id", "id"],
         ["rank", "nothing.db"],
         ["select", "c.db", "-k", "3"],
-        ["select", "c.db", "-k", "3", "--labeled", "labels.csv"],
-        ["select", "c.db", "-k", "3", "--compared", "answers.csv"],
+        ["select", "c.db", "-k", "3", "--labels", "labels.csv"],
+        ["select", "c.db", "-k", "3", "--answers", "answers.csv"],
         ["select", "postgresql://anna:secret@host/x", "-k", "3", "--group-by", "prompt"],
     ):
         code, out, err = run(*words)
@@ -75,7 +75,7 @@ def test_a_missing_extra_is_named(run, monkeypatch):
 
 
 def test_the_command_line_starts_without_the_app():
-    code = "import sys, pairsmith.cli.commands; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
+    code = "import sys, pairsmith.cli; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 

@@ -11,7 +11,6 @@ import time
 
 import pytest
 
-from pairsmith.cli import commands as cli
 from pairsmith.files.write import descriptor, write_whole
 
 
@@ -127,14 +126,14 @@ def test_an_error_names_the_file_and_leaves_nothing(tmp_path, monkeypatch):
         assert caught.value.filename == str(path)
     with pytest.raises(OSError, match=r"pairs\.csv: odd"):
         write_whole(tmp_path / "pairs.csv", lambda _part: exec('raise OSError("odd")'))
-    monkeypatch.setattr(cli, "_terminated", False)
+    monkeypatch.setattr(interruption, "_terminated", False)
 
     def terminated(part):
         part.write_text("half")
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)
 
-    with pytest.raises(KeyboardInterrupt), cli._until_terminated():
+    with pytest.raises(KeyboardInterrupt), interruption.until_terminated():
         write_whole(tmp_path / "pairs.csv", terminated)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert os.listdir(tmp_path) == []

@@ -31,12 +31,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairsmith import datasets
-    from pairsmith.cli.commands import select
     from pairsmith.data.candidates import AllPairs, PairList, WithinGroups
     from pairsmith.design.information import Design
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
-    from pairsmith.selection import Selection
+    from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
 

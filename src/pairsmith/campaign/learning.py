@@ -7,7 +7,7 @@ from typing import Any
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.model.bradley_terry import BradleyTerry
-from pairsmith.selection import usual_ridge
+from pairsmith.model.prior import usual_ridge
 
 
 def fit_model(snapshot: CampaignSnapshot) -> BradleyTerry | None:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from pairsmith.campaign import pace
@@ -16,10 +15,10 @@ from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.schema import pairs
 from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
-from pairsmith.cli.commands import select
+from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
-from pairsmith.data.candidates import AllPairs, WithinGroups
-from pairsmith.selection import WITH_MODEL, Selection
+from pairsmith.data.candidates import WithinGroups, remaining_pairs
+from pairsmith.selection import Selection, select
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -46,9 +45,10 @@ def next_pairs(
     k = min(k, count_possible(snapshot, max_per_item))
     if k == 0:
         return None
-    if objective in WITH_MODEL and model is None:
+    needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
+    if needs_model and model is None:
         model = fit_model(snapshot)
-    if objective in WITH_MODEL and model is None:
+    if needs_model and model is None:
         objective = "d-optimal"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
@@ -67,14 +67,8 @@ def next_pairs(
 
 def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
     """How many pairs another round can have at most."""
-    n = len(snapshot.features)
-    rows = (AllPairs() if snapshot.groups is None else WithinGroups(snapshot.groups)).rows(n)
-    numbers = rows.numbers(snapshot.planned) if len(snapshot.planned) else np.zeros(0, dtype=np.int64)
-    planned = np.unique(numbers[numbers >= 0])
-    if max_per_item is None:
-        return len(rows) - len(planned)
-    planned_of_item = np.bincount(rows.pairs(planned).ravel(), minlength=n)
-    return int(np.minimum(rows.degrees() - planned_of_item, max_per_item).sum()) // 2
+    groups = None if snapshot.groups is None else WithinGroups(snapshot.groups)
+    return remaining_pairs(groups, len(snapshot.features), snapshot.planned, max_per_item).at_most()
 
 
 def plan_round(store: Store, size: int | None = None) -> bool:

@@ -45,7 +45,7 @@ def repair_answers(store: Store) -> tuple[int, int]:
 
 def labels_to_numbers(store: Store, better: str) -> int:
     """Turn labels that are words, as version 1 kept them, into 1 for `better` and -1; how many there are."""
-    from pairsmith.model.bradley_terry import classes_of  # scikit-learn, which serving does without
+    from pairsmith.model.evidence import classes_of  # scikit-learn, which serving does without
 
     labeled, labels = store.items.labeled, store.items.labels
     if labels.dtype.kind != "U":

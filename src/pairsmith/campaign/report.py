@@ -13,7 +13,6 @@ from scipy.special import ndtr
 from pairsmith.campaign.dashboard import EMPTY_REPORT
 from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.snapshot import CampaignSnapshot
-from pairsmith.cli.commands import select
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import WithinGroups
 from pairsmith.data.features import extremes, from_array
@@ -21,6 +20,7 @@ from pairsmith.data.ridge import as_ridge
 from pairsmith.design.information import Design
 from pairsmith.model.bradley_terry import BradleyTerry
 from pairsmith.model.logistic import auc_of_comparisons
+from pairsmith.selection import select
 
 POINTS = 16  # of each curve
 HELD_OUT = 5  # one pair in so many is held out to measure the AUC

@@ -1,5 +1,5 @@
 """python -m pairsmith.cli is the command pairsmith."""
 
-from pairsmith.cli.commands import main
+from pairsmith.cli import main
 
 main()

@@ -87,12 +87,12 @@ def create(
     """
     needs_app()
     from pairsmith.campaign import create as creation
+    from pairsmith.criteria import CRITERIA
     from pairsmith.files.labels import as_label, read_labels
-    from pairsmith.selection import OBJECTIVES
 
     creation.check_place(target)
-    if objective not in OBJECTIVES:
-        raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}")
+    if objective not in CRITERIA:
+        raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(CRITERIA)}")
     if not 0.1 <= lease <= 1440:
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
     if media is not None and not media.is_dir():

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairsmith.criteria.exhaustive import best_pair
+from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats
-from pairsmith.data.candidates import Remaining
+from pairsmith.design.exhaustive import best_pair
 from pairsmith.design.information import Design, terms_of
 from pairsmith.design.kernels import CANCELLED, compiled, distances
 from pairsmith.design.steps import Step, Steps
 
 
-def a_optimal(design: Design, remaining: Remaining, threads: int) -> Steps:
+def steps(work: Work, k: int) -> Steps:
     """Greedily minimise tr(A^-1), the mean variance of the estimate: the paper's open question, in O(N^2 (K + d)).
 
     By Sherman-Morrison a pair lowers the trace by n_e / (1 + d_e), d_e = x_e'A^-1 x_e, n_e = |A^-1 x_e|^2. When another
@@ -24,6 +24,7 @@ def a_optimal(design: Design, remaining: Remaining, threads: int) -> Steps:
     two numbers a pair and O(1) a step. tr(A^-1) is not supermodular in general, so nothing is skipped: every pair is
     looked at in every step. Once subtraction has taken digits, both are computed from scratch.
     """
+    design, remaining = work.design, work.remaining
     rows = remaining.rows
     arrays = rows.partner, rows.first, rows.count, rows.start
     d, n = np.empty((2, len(rows)))
@@ -41,7 +42,7 @@ def a_optimal(design: Design, remaining: Remaining, threads: int) -> Steps:
             distances(Y, *arrays, low, high, n[part])
         return np.divide(n[part], 1 + d[part], out=out[: part.stop - part.start])
 
-    with best_pair(remaining, threads) as best:
+    with best_pair(remaining, work.threads) as best:
         while True:
             if not stale:
                 Z = design.X @ design.root
@@ -62,6 +63,12 @@ def a_optimal(design: Design, remaining: Remaining, threads: int) -> Steps:
             remaining.take(i, j)
             stale = True
             yield Step(i, j, largest, design.logdet)
+
+
+def replay(design: Design, i: int, j: int) -> Step:
+    """Include a pair that was picked in an earlier run: it takes n_e / (1 + d_e) = |v|^2 off the trace."""
+    _, v = design.add(i, j)
+    return Step(i, j, float(v @ v), design.logdet)
 
 
 @compiled

@@ -9,19 +9,20 @@ import numpy as np
 from scipy.special import expit
 
 from pairsmith.criteria.mutual_information import binary_entropy
+from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats
-from pairsmith.data.candidates import Remaining, Rows
-from pairsmith.design.information import Design
+from pairsmith.data.candidates import Rows
 from pairsmith.design.steps import Step, Steps
 
 
-def entropy(design: Design, remaining: Remaining, k: int, scores: Floats) -> Steps:
+def steps(work: Work, k: int) -> Steps:
     """The pairs whose answer is most uncertain under the model: the smallest differences of scores (Appendix C).
 
     The gain is the entropy of the answer, in nats. In each group the scores are sorted; a pair (a, b) of the sorted
     comes after all (a, a + 1), ..., (a, b - 1), so a heap with one entry for each a brings them in order, and only the
     k smallest neighbours can start one: O(N log N + k log k), and no list of pairs.
     """
+    design, remaining, scores = work.design, work.remaining, work.belief.scores
     rows, wanted = remaining.rows, k
     while True:
         found = 0

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from pairsmith.criteria.exhaustive import PAIRS_AT_ONCE, best_pair
-from pairsmith.data.arrays import Floats, Ints
-from pairsmith.data.candidates import Remaining, Rows
-from pairsmith.design.information import Design, fold, inverse_root, terms_of
+from pairsmith.criteria.work import Work
+from pairsmith.data.arrays import Floats
+from pairsmith.data.candidates import Rows
+from pairsmith.design.exhaustive import PAIRS_AT_ONCE, best_pair
+from pairsmith.design.information import fold, inverse_root, terms_of
 from pairsmith.design.kernels import distances
 from pairsmith.design.steps import Step, Steps
 from pairsmith.design.weights import logistic_weight
 
 
-def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints, ridge: float, threads: int) -> Steps:
+def steps(work: Work, k: int) -> Steps:
     """Greedily maximise f(S) = -tr(I_q(S)^-1 I_p), the Fisher information ratio (Appendix C).
 
     I_p is the mean of w_ij x_ij x_ij' over all candidates plus delta I, I_q the same over S (the pairs compared before
@@ -22,10 +23,12 @@ def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints,
     tr(M^-1 I_p) by w |C x_e|^2 / (1 + w |U x_e|^2), where U'U = M^-1 and C'C = M^-1 I_p M^-1: two passes over the pairs
     a step, not the O(N^4) of the paper. The gain is the change of f.
     """
+    design, remaining, scores = work.design, work.remaining, work.belief.scores
+    compared = work.problem.compared
     rows, X = remaining.rows, design.X
     arrays = rows.partner, rows.first, rows.count, rows.start
     w = np.empty(len(rows))
-    prior = np.full(X.shape[1], np.sqrt(ridge))
+    prior = np.full(X.shape[1], np.sqrt(work.problem.ridge))
     root_p = np.hstack([_population(rows, X, design.extent, scores, w) / np.sqrt(len(rows)), np.diag(prior)])
     weights = logistic_weight(scores[compared[:, 0]] - scores[compared[:, 1]])
     terms = fold(np.zeros((0, X.shape[1])), (X[compared[:, 0]] - X[compared[:, 1]]) * np.sqrt(weights)[:, None])
@@ -40,7 +43,7 @@ def fisher(design: Design, remaining: Remaining, scores: Floats, compared: Ints,
         distances(Z_c, *arrays, low, high, out)
         return np.divide(w[part] * out, 1 + w[part] * along, out=out)
 
-    with best_pair(remaining, threads) as best:
+    with best_pair(remaining, work.threads) as best:
         while True:
             size += 1
             half, _ = inverse_root(terms, np.sqrt(size) * prior)  # U'

@@ -7,14 +7,15 @@ pairs picked are known, less how open it would be if beta were. Both under the m
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_expit
 
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.criteria.work import Work
+from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import Remaining
-from pairsmith.design.information import Design
 from pairsmith.design.steps import Step, Steps
 
 _SAMPLES = 1024  # of the posterior, while all answers to the pairs picked are counted
@@ -28,83 +29,100 @@ _LARGEST = 1e30  # scores up to this size are no trouble for float32
 _REPEATS = 8  # independent estimates of the objective, to tell its error
 
 
-def mutual_information(
-    design: Design,
-    remaining: Remaining,
-    k: int,
-    X: Floats,
-    coef: Floats,
-    covariance_root: Floats,
-    rng: np.random.Generator,
-    diagnostics: dict[str, Any],
-) -> Steps:
+def steps(work: Work, k: int) -> Steps:
     """Greedily maximise I(beta; Y_S), beta ~ N(coef, covariance_root covariance_root').
 
-    While there are at most _OUTCOMES answers to S, all are counted, on samples of beta (`_Outcomes`); then they are
-    drawn (`_Worlds`). Gains only fall, so pairs are evaluated from the largest last gain on, and most not at all.
-    `diagnostics` has the objective in nats and its Monte Carlo error, from fresh samples.
+    Gains only fall, so pairs are evaluated from the largest last gain on, and most not at all. `diagnostics` has the
+    objective in nats and its Monte Carlo error, from fresh samples.
     """
+    design, remaining, belief, rng = work.design, work.remaining, work.belief, work.rng
     rows = remaining.rows
-    scores = _samples(X, coef, covariance_root, _SAMPLES, rng)
-    lean, Z = X @ coef, X @ covariance_root
-    open_by = float(np.median(np.abs(Z).max(axis=1)))
-    if open_by > _STEEP:
-        warnings.warn(
-            f"the model leaves scores open by {open_by:.0e}, where answers would never err; mutual information is then"
-            " estimated badly: fit the model with a larger ridge, or rescale X",
-            stacklevel=4,
-        )
-    numbers = np.arange(len(rows))
-    bound = np.empty(len(rows))  # what each pair was worth when it was last looked at
-    state: _Outcomes | _Worlds = _Outcomes(_SAMPLES)
-    picked: list[tuple[int, int]] = []
+    told = _Told(design.X, belief.coef, belief.covariance_root, rng)
 
     def worth(which: Ints) -> Floats:
-        i, j = rows.pairs(which).T
-        diagnostics["evaluations"] += len(which)
-        if isinstance(state, _Worlds):
-            return state.worth(lean[i] - lean[j], Z[i] - Z[j])
-        return state.worth(np.asarray(expit(scores[i] - scores[j])))
+        work.diagnostics["evaluations"] += len(which)
+        return told.worth(*rows.pairs(which).T)
 
-    diagnostics.update(evaluations=0, samples=_SAMPLES)
+    work.diagnostics.update(evaluations=0, samples=_SAMPLES)
+    bound = np.empty(len(rows))  # what each pair was worth when it was last looked at
     for at in range(0, len(rows), _CANDIDATES):
-        bound[at : at + _CANDIDATES] = worth(numbers[at : at + _CANDIDATES])
+        own = np.arange(at, min(at + _CANDIDATES, len(rows)))
+        bound[own] = worth(own)
     bound[remaining.taken] = -np.inf
-    now = np.ones(len(rows), dtype=bool)
+    now = np.ones(len(rows), dtype=bool)  # whether that is what it is worth now
     for _ in range(k):
-        while True:
-            if remaining.full.any():
-                i, j = rows.pairs(numbers).T
-                bound[remaining.full[i] | remaining.full[j]] = -np.inf
-            best = int(np.argmax(bound))
-            if bound[best] == -np.inf or now[best]:
-                break
-            stale = np.where(now, -np.inf, bound)
-            count = min(_CANDIDATES // 16, len(rows))
-            top = np.argpartition(-stale, count - 1)[:count]
-            top = top[stale[top] > -np.inf]
-            bound[top] = worth(top)
-            now[top] = True
-        if bound[best] == -np.inf:
+        best = _best(bound, now, remaining, worth)
+        if best < 0:
             return
         i, j = (int(item) for item in rows.pairs(np.array([best]))[0])
         gain = float(bound[best])
-        picked.append((i, j))
-        if isinstance(state, _Outcomes) and not state.can_answer():
-            state = _Worlds(Z.shape[1], rng)
-            for one, other in picked[:-1]:
-                state.answer(lean[one] - lean[other], Z[one] - Z[other])
-        if isinstance(state, _Worlds):
-            state.answer(lean[i] - lean[j], Z[i] - Z[j])
-        else:
-            state.answer(np.asarray(expit(scores[i] - scores[j])))
-        bound[best] = -np.inf
-        now = np.zeros(len(rows), dtype=bool)
+        told.pick(i, j)
+        bound[best], now = -np.inf, np.zeros(len(rows), dtype=bool)
         design.add(i, j)
         remaining.take(i, j)
-        if len(picked) == k:
-            _report(np.array(picked), X, coef, covariance_root, rng, diagnostics)
+        if len(told.pairs) == k:
+            _report(np.array(told.pairs), design.X, belief.coef, belief.covariance_root, rng, work.diagnostics)
         yield Step(i, j, gain, design.logdet)
+
+
+def _best(bound: Floats, now: Bools, remaining: Remaining, worth: Callable[[Ints], Floats]) -> int:
+    """The number of the pair that is worth most, -1 if there is none left; brings bounds up to date as it must."""
+    rows = remaining.rows
+    while True:
+        if remaining.full.any():
+            i, j = rows.pairs(np.arange(len(rows))).T
+            bound[remaining.full[i] | remaining.full[j]] = -np.inf
+        best = int(np.argmax(bound))
+        if bound[best] == -np.inf:
+            return -1
+        if now[best]:
+            return best
+        stale = np.where(now, -np.inf, bound)
+        count = min(_CANDIDATES // 16, len(rows))
+        top = np.argpartition(-stale, count - 1)[:count]
+        top = top[stale[top] > -np.inf]
+        bound[top] = worth(top)
+        now[top] = True
+
+
+class _Told:
+    """What the answers to the pairs picked tell about beta.
+
+    While there are at most _OUTCOMES ways to answer them, all are counted, on samples of beta (`_Outcomes`); then they
+    are drawn (`_Worlds`).
+    """
+
+    def __init__(self, X: Floats, coef: Floats, covariance_root: Floats, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self.scores = _samples(X, coef, covariance_root, _SAMPLES, rng)
+        self.lean, self.Z = X @ coef, X @ covariance_root
+        self.pairs: list[tuple[int, int]] = []
+        self.state: _Outcomes | _Worlds = _Outcomes(_SAMPLES)
+        open_by = float(np.median(np.abs(self.Z).max(axis=1)))
+        if open_by > _STEEP:
+            warnings.warn(
+                f"the model leaves scores open by {open_by:.0e}, where answers would never err; mutual information is"
+                " then estimated badly: fit the model with a larger ridge, or rescale X",
+                stacklevel=5,  # this, the steps, run.take and select: it is for who called that
+            )
+
+    def worth(self, i: Ints, j: Ints) -> Floats:
+        """What each pair would add."""
+        if isinstance(self.state, _Worlds):
+            return self.state.worth(self.lean[i] - self.lean[j], self.Z[i] - self.Z[j])
+        return self.state.worth(np.asarray(expit(self.scores[i] - self.scores[j])))
+
+    def pick(self, i: int, j: int) -> None:
+        """This pair will be answered too."""
+        if isinstance(self.state, _Outcomes) and not self.state.can_answer():
+            self.state = _Worlds(self.Z.shape[1], self.rng)
+            for one, other in self.pairs:
+                self.state.answer(self.lean[one] - self.lean[other], self.Z[one] - self.Z[other])
+        if isinstance(self.state, _Worlds):
+            self.state.answer(self.lean[i] - self.lean[j], self.Z[i] - self.Z[j])
+        else:
+            self.state.answer(np.asarray(expit(self.scores[i] - self.scores[j])))
+        self.pairs.append((i, j))
 
 
 class _Outcomes:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from pairsmith.data.candidates import Remaining
-from pairsmith.design.information import Design
+from pairsmith.criteria.work import Work
 from pairsmith.design.steps import Step, Steps
 
 
-def random(design: Design, remaining: Remaining, rng: np.random.Generator) -> Steps:
+def steps(work: Work, k: int) -> Steps:
     """Pairs uniformly at random from the remaining candidates, which are not enumerated (Sec. 6.1, "Ran").
 
     Draws pair numbers and rejects what is gone. Where that would reject too often, the candidates are narrowed to
     items with room, which is O(N), or, once few are left, listed. The gain is that of log det.
     """
+    design, remaining, rng = work.design, work.remaining, work.rng
     rows = remaining.rows
     listed = False
     while not listed:

@@ -4,6 +4,8 @@
     candidates    which pairs may be asked: AllPairs, WithinGroups, PairList; Rows, the one form of all three; Remaining
     features      Features: the items' numbers, in memory, too large to copy, or on the workers of a cluster
     frames        what users pass as features (arrays, data frames, tables with ids), checked -> Features
+    memory        how much memory there is
+    options       single values that users pass, checked: whole numbers, names, threads, seeds
     ridge         the objective's lambda, chosen and checked
     fingerprint   hashes of arrays and features, which say whether a checkpoint belongs to a problem
 

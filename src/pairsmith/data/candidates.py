@@ -152,6 +152,8 @@ class PairList:
 
 Candidates = AllPairs | WithinGroups | PairList
 
+NO_CAP = int(np.iinfo(np.int64).max)  # how often an item may be picked where there is no exposure cap
+
 
 class Remaining:
     """The candidates still to be had: not compared before, not picked yet, no item at its exposure cap."""
@@ -171,6 +173,16 @@ class Remaining:
             self._picked = []
         return self._taken
 
+    def at_most(self) -> int:
+        """How many more pairs can be picked: no item in more than its room, nor in more pairs than are left to it.
+
+        With an exposure cap it may be fewer, where the items that have room left do not meet.
+        """
+        if self.room.min() >= len(self.rows):  # no cap that matters
+            return len(self.rows) - len(self.taken)
+        gone = np.bincount(self.rows.pairs(self.taken).ravel(), minlength=self.rows.n_items)
+        return int(np.minimum(self.rows.degrees() - gone, self.room).sum()) // 2
+
     def take(self, i: int, j: int) -> None:
         self._picked.append((i, j))
         for item in (i, j):
@@ -184,3 +196,17 @@ class Remaining:
         number = self.rows.numbers(np.array([[i, j]]))[0]
         at = np.searchsorted(self.taken, number)
         return bool(at == len(self.taken) or self.taken[at] != number)
+
+
+def remaining_pairs(
+    candidates: Candidates | None, n: int, compared: Ints, max_per_item: int | None = None
+) -> Remaining:
+    """The candidates (None: all pairs) among n items, without the pairs i < j that are compared already.
+
+    No item may be in more than `max_per_item` of those that are picked now; earlier comparisons do not count.
+    """
+    rows = (AllPairs() if candidates is None else candidates).rows(n)
+    numbers = rows.numbers(compared.reshape(-1, 2))
+    # More than all pairs is no cap, and such numbers need not fit an array.
+    cap = NO_CAP if max_per_item is None else min(max_per_item, len(rows) + 1)
+    return Remaining(rows, np.unique(numbers[numbers >= 0]), np.full(n, cap))

@@ -2,6 +2,7 @@
 
     information   Design: the information matrix A as a root of its inverse; add(i, j), log det
     weights       what an answer weighs under a model
+    exhaustive    the best of all remaining pairs, every one looked at
     steps         Step: what every algorithm and criterion yields
     kernels       compiled loops over pairs that several rooms use
     blas          BLAS held to one thread

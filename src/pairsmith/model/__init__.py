@@ -4,6 +4,7 @@
     cross_validation   BradleyTerryCV: the same with the ridge chosen by what was held out
     evidence           what a model is fitted to, checked, as rows of one logistic regression; which label is the better
     logistic           the numerics: the estimate to the last digit, AUC, probabilities averaged over a posterior
+    prior              the ridge where nobody chose one
     saved              a fitted model as a file of JSON
 
 Words: the *ridge* is the penalty on |beta|^2, that is, how closely the prior holds scores to 0; *evidence* is labels

@@ -19,14 +19,15 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Remaining
+from pairsmith.design.exhaustive import best_pair
 from pairsmith.design.information import Design
-from pairsmith.design.kernels import CANCELLED, best, distances
+from pairsmith.design.kernels import CANCELLED, distances
 from pairsmith.design.steps import Step, Steps
 from pairsmith.paper import kernels
 
-_BLOCK = 1 << 18  # pairs that one thread treats at a time: their gains (2 MB) stay in the cache
-_NAIVE_BLOCK = 1 << 12  # pairs whose difference vectors are multiplied with the root at a time
-_BUDGET = 1 << 20  # lazy evaluations between two looks at the outside world
+_PAIRS_AT_ONCE = 1 << 18  # that one thread treats: their gains (2 MB) stay in the cache
+_DIFFERENCES_AT_ONCE = 1 << 12  # pairs whose difference vectors are multiplied with the root together
+_EVALUATIONS_AT_ONCE = 1 << 20  # of the lazy search, between two looks at the outside world
 
 
 @dataclass
@@ -59,8 +60,8 @@ class Naive:
     def gains(self, low: int, high: int, out: Floats) -> Floats:
         rows, design = self.run.remaining.rows, self.run.design
         begin, end = rows.start[low], rows.start[high]
-        for at in range(begin, end, _NAIVE_BLOCK):
-            i, j = rows.pairs(np.arange(at, min(at + _NAIVE_BLOCK, end))).T
+        for at in range(begin, end, _DIFFERENCES_AT_ONCE):
+            i, j = rows.pairs(np.arange(at, min(at + _DIFFERENCES_AT_ONCE, end))).T
             projected = (design.X[i] - design.X[j]) @ design.root
             out[at - begin : at - begin + len(i)] = np.einsum("ed,ed->e", projected, projected)
         return out[: end - begin]
@@ -131,27 +132,14 @@ def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
     """FindMax over every remaining pair at each step (Alg. 1)."""
     run = Run(*problem)
     rule = make_rule(run)
-    blocks = run.remaining.rows.blocks(_BLOCK)
-    start = run.remaining.rows.start
-    largest_block = max(int(start[high] - start[low]) for low, high in blocks)
-
-    def search(block: tuple[int, int]) -> tuple[float, int]:
-        out = np.empty(0) if isinstance(rule, Scalar) else np.empty(largest_block)
-        gains = rule.gains(*block, out)
-        largest, number = best(gains, *run.row_arrays(), *block, run.remaining.full, taken)
-        return largest, -number  # so that the maximum is the smaller number among equals
-
-    with ThreadPoolExecutor(run.threads) as pool:
-        parallel = rule.threads and run.threads > 1 and len(blocks) > 1
+    with best_pair(run.remaining, run.threads if rule.threads else 1, _PAIRS_AT_ONCE) as best:
         while True:
-            taken = run.remaining.taken
-            largest, number = max((pool.map if parallel else map)(search, blocks))
+            i, j, largest = best(rule.gains)
             run.diagnostics["evaluations"] += len(run.remaining.rows)
             if isinstance(rule, Scalar) and rule.cancelled(largest):
                 continue
-            if number > 0 or largest == -np.inf:
+            if i < 0:
                 return  # every pair that is left has an item at its cap
-            i, j = (int(item) for item in run.remaining.rows.pairs(np.array([-number]))[0])
             run.design.note_rounding(largest, run.design.terms())
             gain, v = run.design.add(i, j)
             run.remaining.take(i, j)
@@ -169,11 +157,8 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
     design, remaining = run.design, run.remaining
     rule = make_rule.code
     n, d = design.X.shape
-    X = design.X
-    gain, code, since = _heap(make_rule, run)
-    with np.errstate(over="ignore"):  # infinite: then such an entry is computed afresh each time
-        afresh = gain.astype(np.float32) if rule == kernels.SCALAR else np.zeros(0, dtype=np.float32)
-    size = len(gain)
+    heap = _heap(make_rule, run)
+    size = len(heap.gain)
 
     Z = np.zeros((n, d) if rule != kernels.NAIVE else (0, d))
     fresh = np.full(n, -1, dtype=np.int32)
@@ -185,10 +170,11 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
         if rule == kernels.FACTORIZATION and step and not memoize:
             design.whiten(factor, out=Z)
             fresh[:] = step
+        known = kernels.Known(design.X, factor, Z, fresh, V, rho)
         pair = -2
         while pair == -2:
             pair, size, evaluations = kernels.lazy_maximum(
-                gain, code, since, afresh, size, step, remaining.full, rule, X, factor, Z, fresh, V, rho, _BUDGET
+                heap, size, step, remaining.full, rule, known, _EVALUATIONS_AT_ONCE
             )
             run.diagnostics["evaluations"] += evaluations
         if pair == -1:
@@ -200,10 +186,10 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
         remaining.take(i, j)
         yield Step(i, j, exact, design.logdet)
         if rule == kernels.SCALAR and not memoize:
-            rho[:, step] = X @ V[step]
+            rho[:, step] = design.X @ V[step]
 
 
-def _heap(make_rule: type[Rule], run: Run) -> tuple[Any, Any, Any]:
+def _heap(make_rule: type[Rule], run: Run) -> kernels.Heap:
     """PreProcessing of Alg. 5: every remaining pair with its gain at step 0."""
     rows = run.remaining.rows
     rule = make_rule(run) if make_rule is Naive else Factorization(run)
@@ -214,12 +200,16 @@ def _heap(make_rule: type[Rule], run: Run) -> tuple[Any, Any, Any]:
         kernels.fill_codes(code, *run.row_arrays(), *block)
 
     with ThreadPoolExecutor(run.threads) as pool:
-        list((pool.map if rule.threads and run.threads > 1 else map)(fill, run.remaining.rows.blocks(_BLOCK)))
+        list((pool.map if rule.threads and run.threads > 1 else map)(fill, run.remaining.rows.blocks(_PAIRS_AT_ONCE)))
     run.diagnostics["evaluations"] += len(rows)
     if len(run.remaining.taken):
         gain, code = np.delete(gain, run.remaining.taken), np.delete(code, run.remaining.taken)
     kernels.heapify(gain, code)
-    return gain, code, np.zeros(len(gain), dtype=np.int32)
+    since, afresh = np.zeros(len(gain), dtype=np.int32), np.zeros(0, dtype=np.float32)
+    if make_rule is Scalar:
+        with np.errstate(over="ignore"):  # infinite: then such an entry is computed afresh each time
+            afresh = gain.astype(np.float32)
+    return kernels.Heap(gain, code, since, afresh)
 
 
 @dataclass(frozen=True)

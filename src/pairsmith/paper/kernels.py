@@ -1,7 +1,11 @@
 """Compiled inner loops of the paper's algorithms: scalar updates of all gains, and a heap of stale ones."""
 
-import numpy as np
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.kernels import CANCELLED, compiled
 
 NAIVE, FACTORIZATION, SCALAR = 0, 1, 2
@@ -20,6 +24,26 @@ def subtract_squares(gains, rho, rho_partner, first, count, start, low, high):
 # The lazy algorithms' max-heap: parallel arrays, the root at 0, the children of h at 4h + 1 to 4h + 4 (four
 # gains share a cache line, and half the levels of a binary heap mean half the misses). Ordered by gain, then
 # by smaller pair; a pair (i, j) is coded as i * n + j.
+
+
+class Heap(NamedTuple):
+    """Entry h is the pair code[h] with the gain that it had at step since[h]."""
+
+    gain: Floats
+    code: Ints
+    since: npt.NDArray[np.int32]
+    afresh: npt.NDArray[np.float32]  # for the scalar rule, the gain when last computed from scratch; else empty
+
+
+class Known(NamedTuple):
+    """What gains are brought up to date from; what a rule does not need is empty."""
+
+    X: Floats
+    factor: Floats  # F with A^-1 = F F' at this step
+    Z: Floats  # X F, of an item as of step fresh[item]
+    fresh: npt.NDArray[np.int32]
+    V: Floats  # v of every pick so far (Alg. 4)
+    rho: Floats  # rho[i, l] = v_l'x_i, nan where it is not yet known
 
 
 @compiled
@@ -75,14 +99,14 @@ def _sift_down(gain, code, since, afresh, size, h, g, c, s, f):
 
 
 @compiled
-def lazy_maximum(gain, code, since, afresh, size, k, full, rule, X, factor, Z, fresh, V, rho, budget):
-    """FindMax of Alg. 5 at step k: the pair whose gain, brought up to date, still tops the heap.
-
-    `since` is the step of each entry's gain; `afresh`, for the scalar rule, its gain when last computed from scratch.
+def lazy_maximum(heap, size, k, full, rule, known, budget):
+    """FindMax of Alg. 5 at step k: the pair whose gain, brought up to date, still tops the heap's `size` entries.
 
     Returns (its code or -1, the heap's new size, gains evaluated). Stops early, with code -2, after `budget`
     evaluations, so that a caller can show progress and be interrupted; calling again goes on.
     """
+    gain, code, since, afresh = heap
+    X, factor, Z, fresh, V, rho = known
     n = len(full)
     work = np.empty(X.shape[1])
     evaluations = 0

@@ -1,4 +1,4 @@
-"""The best of all remaining pairs, looked at one and all."""
+"""The best of all remaining pairs, every one of them looked at: what an exhaustive step of any criterion needs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Remaining
 from pairsmith.design import kernels
 
-PAIRS_AT_ONCE = 1 << 17  # that one thread treats
+PAIRS_AT_ONCE = 1 << 17  # that one thread treats, unless a caller knows better
 
-Gains = Callable[[int, int, Floats], Floats]  # of the rows low to high - 1, into the array given
+# The gains of the pairs of the rows low to high - 1. They may be written into the array given, or be kept elsewhere.
+Gains = Callable[[int, int, Floats], Floats]
+Best = Callable[[Gains], tuple[int, int, float]]
 
 
 @contextmanager
-def best_pair(remaining: Remaining, threads: int) -> Iterator[Callable[[Gains], tuple[int, int, float]]]:
+def best_pair(remaining: Remaining, threads: int, pairs_at_once: int = PAIRS_AT_ONCE) -> Iterator[Best]:
     """A function that finds the remaining pair of largest gain, the smallest of equals; (-1, -1, -inf) if none."""
     rows = remaining.rows
     arrays = rows.partner, rows.first, rows.count, rows.start
-    blocks = rows.blocks(PAIRS_AT_ONCE)
+    blocks = rows.blocks(pairs_at_once)
     largest_block = max(int(rows.start[high] - rows.start[low]) for low, high in blocks)
     pool = ThreadPoolExecutor(threads)
 

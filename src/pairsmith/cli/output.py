@@ -1,0 +1,136 @@
+"""What commands write: tables to files and to standard output, summaries, plots."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pairsmith.campaign import printable
+from pairsmith.files.write import descriptor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pairsmith.selection import Selection
+
+WRITERS = (".csv", ".jsonl", ".parquet")
+_STANDARD_OUTPUT = 1  # the number of its file descriptor
+
+
+def file_or_stdout(path: Path | None) -> Path | None:
+    """The file that -o names; None for standard output, also where that is named, as /dev/stdout."""
+    return None if path is None or descriptor(str(path)) == _STANDARD_OUTPUT else path
+
+
+def check_stdout() -> None:
+    """Refuse to print a table where nobody can read it."""
+    if sys.stdout is None:
+        raise ValueError("standard output is closed; say where to write with -o")
+
+
+def check_writable(path: Path, inputs: list[Path | None]) -> None:
+    """Refuse a place for a table before any work: `inputs` are the files that must not be overwritten."""
+    if path.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise ValueError(f"--output {path}: writing Parquet needs pyarrow; pip install 'pairsmith[data]'")
+    check_place(path, inputs, WRITERS)
+
+
+def check_place(path: Path, inputs: list[Path | None], endings: tuple[str, ...]) -> None:
+    """Refuse what is no place for a file of such an ending."""
+    option = "--plot" if ".png" in endings else "--output"
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder; name a file")
+    if any(given is not None and given.exists() and path.exists() and path.samefile(given) for given in inputs):
+        raise ValueError(f"{option} {path} is one of the input files; choose another")
+    if path.suffix not in endings:
+        raise ValueError(
+            f"{option} {path}: cannot write {path.suffix or 'without an ending'}; use {', '.join(endings)}"
+        )
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: there is no folder {path.parent}")
+
+
+def print_frame(frame: pd.DataFrame) -> None:
+    """As CSV, to a file or another program as it is written to files, to a terminal without what would command it."""
+    from pairsmith.files.write_table import map_texts, write_csv
+
+    write_csv(map_texts(frame, printable) if sys.stdout.isatty() else frame, sys.stdout)
+
+
+def summarise(selection: Selection, path: Path) -> None:
+    """What was picked, and where it is now."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show an id still gets its table
+    console = Console(highlight=False)
+    before, after = selection.logdet_before, selection.logdet[-1]
+    console.print(
+        f"Picked {counted(len(selection), 'pair')} in {selection.seconds[-1]:.2f} s"
+        f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
+    )
+    console.print(f"log det of the information: {before:.3f} before, {after:.3f} with them.")
+    if selection.optimality is not None:
+        no_pairs, these = (
+            ("no pair adds", "this adds") if len(selection) == 1 else (f"no {len(selection)} pairs add", "these add")
+        )
+        console.print(
+            f"Proved: {no_pairs} more than {selection.bound:.3f} to it; {these} {after - before:.3f},"
+            f" {selection.optimality:.1%} of that."
+        )
+    shown = selection.to_frame().head(10)
+    table = Table(title=f"The first {len(shown)} of {len(selection)}" if len(selection) > len(shown) else None)
+    table.add_column("rank", justify="right")
+    table.add_column("first")
+    table.add_column("second")
+    table.add_column("gain", justify="right")
+    for row in shown.itertuples():
+        table.add_row(
+            str(row.rank), *(escape(printable(str(name))) for name in (row.first, row.second)), f"{row.gain:.4f}"
+        )
+    console.print(table)
+    console.print(f"gain: {selection.gain_is}", soft_wrap=True)
+    console.print(f"Wrote {escape(printable(str(path)))}")
+
+
+def draw_ranking(frame: pd.DataFrame, path: Path, level: float) -> None:
+    """Scores with their intervals, best first; of many items the first and the last."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from pairsmith.files.write import write_whole
+
+    shown = frame if len(frame) <= 60 else frame.iloc[[*range(30), *range(len(frame) - 30, len(frame))]]
+    figure, axis = plt.subplots(figsize=(7, 1.2 + 0.2 * len(shown)), layout="constrained")
+    places = list(range(len(shown), 0, -1))
+    axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
+    axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
+    axis.set_yticks(places, [str(name) for name in shown["id"]], fontsize=8, parse_math=False)  # "$" is a letter
+    if len(shown) < len(frame):
+        axis.axhline(30.5, color="0.6", ls=":", lw=1)
+        axis.annotate(
+            f"{len(frame) - 60} more",
+            (1, 30.5),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="bottom",
+            color="0.4",
+        )
+    axis.set(xlabel=f"score, with {level:.0%} intervals", title=f"{len(frame)} items, best first")
+    axis.set_ylim(0, len(shown) + 1)
+    axis.grid(axis="x", alpha=0.25)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+    axis.tick_params(left=False)
+    write_whole(path, lambda part: figure.savefig(part, dpi=120))
+    plt.close(figure)
+
+
+def counted(number: int, noun: str) -> str:
+    """1 answer, 2 answers."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,262 @@
+"""pairsmith select: the pairs to ask next, from a table of items or from a campaign."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from pairsmith.campaign import is_campaign
+from pairsmith.cli import opening
+from pairsmith.cli.inputs import as_number, cluster, read_model
+from pairsmith.cli.interruption import resumable
+from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
+from pairsmith.criteria import CRITERIA
+
+if TYPE_CHECKING:
+    from pairsmith.files.items import Items
+    from pairsmith.selection import Selection
+
+
+class Command(TyperCommand):
+    """The command, whose --certify may stand alone: typer knows no options whose value may be left out."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        spelled = []
+        for at, arg in enumerate(args):
+            spelled.append(arg)
+            alone = arg == "--certify" and not "".join(args[at + 1 : at + 2]).lstrip("+-").isdecimal()
+            if alone and "--" not in args[:at]:
+                spelled.append("0")
+        return super().parse_args(ctx, spelled)
+
+
+def select(
+    items: Annotated[
+        str,
+        typer.Argument(
+            help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy; or a campaign, whose answers are"
+            " built on.",
+            metavar="ITEMS",
+        ),
+    ],
+    k: Annotated[int, typer.Option("-k", "--pairs", help="How many pairs to pick.", metavar="K")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where to write them (.csv, .jsonl, .parquet); else CSV to standard output.",
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Items that have an absolute label already: columns id and, optionally, label; no label, not counted."
+        ),
+    ] = None,
+    better: Annotated[
+        str | None,
+        typer.Option(help="The better one of the two labels of --labels, where they are words.", metavar="LABEL"),
+    ] = None,
+    answers: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Pairs compared already: columns first and second, or winner and loser. They are built on, not asked"
+            " again. Repeat it to give the files of several rounds."
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None,
+        typer.Option(
+            help="The only pairs that may be asked: columns first and second, or winner and loser. Default: all pairs."
+        ),
+    ] = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
+    ] = None,
+    max_per_item: Annotated[
+        int | None, typer.Option(help="No item in more than this many of the pairs picked now.", metavar="COUNT")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Feature columns, by name or pattern such as 'f_*'; may be repeated. Default: all other columns.",
+            metavar="PATTERN",
+        ),
+    ] = None,
+    objective: Annotated[
+        str,
+        typer.Option(
+            help=f"What a pair is worth: {', '.join(CRITERIA)}. Where a model is needed, it is --model or fitted to the"
+            " labels of --labels and the outcomes of --answers."
+        ),
+    ] = "d-optimal",
+    model: Annotated[
+        Path | None, typer.Option(help="A model that pairsmith fit wrote, for the objectives that use one.")
+    ] = None,
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            help="auto (the engine), or one of the paper's eight: naive, factorization, scalar, naive-lazy,"
+            " factorization-lazy, factorization-lazy-memo, scalar-lazy, scalar-lazy-memo."
+        ),
+    ] = "auto",
+    ridge: Annotated[
+        str, typer.Option(help="Lambda of the objective. auto: 1e-5 times the mean norm of the features.")
+    ] = "auto",
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the random objective repeatable; other samples for mutual-information.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    certify: Annotated[
+        int | None,
+        typer.Option(
+            "--certify",
+            help="Prove how close to the best possible pairs these are, by one more scan, or by so many more, which"
+            " tighten the proof; 20 do much.",
+            metavar="[SCANS]",
+            min=0,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the pairs picked so far in this file; the same command, run again, goes on from there."
+        ),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            help="Scan on a Dask cluster: a scheduler's address (tcp://host:8786), or local:4 for four workers here.",
+            metavar="WHERE",
+        ),
+    ] = None,
+) -> None:
+    """Pick the pairs of items whose comparison teaches most.
+
+    [bold]pairsmith select items.csv -k 200 --labels labels.csv -o pairs.csv[/bold]
+    """
+    output = file_or_stdout(output)
+    if output is None:
+        check_stdout()
+    else:
+        check_writable(output, [Path(items), labels, candidates, *(answers or [])])
+    if checkpoint is not None and any(given and _same(checkpoint, Path(given)) for given in (items, output)):
+        raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
+    if better is not None and labels is None:
+        raise ValueError("--better names one of the labels of --labels; give that too")
+    if candidates and group_by:
+        raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
+    options: dict[str, Any] = {
+        "max_per_item": max_per_item,
+        "ridge": ridge if ridge == "auto" else as_number(ridge, "--ridge"),
+        "objective": objective,
+        "algorithm": algorithm,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "progress": sys.stderr.isatty(),
+        "certify": False if certify is None else certify,
+        "checkpoint": checkpoint,
+    }
+    if is_campaign(items):
+        refused = labels, answers, candidates, group_by, id_column, features
+        selection = _from_campaign(items, k, refused, model, dask, options)
+    else:
+        from pairsmith.files.items import read_items
+
+        table = read_items(Path(items), id_column, features or (), group_by)
+        needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
+        known = _known(table, labels, better, answers or [], learns=needs_model and model is None)
+        selection = _from_table(table, k, candidates, known, model, dask, options)
+    if output is None:
+        print_frame(selection.to_frame())
+    else:
+        from pairsmith.files.write_table import write_table
+
+        write_table(selection.to_frame(), output, output.suffix[1:])
+        summarise(selection, output)
+
+
+def _from_campaign(
+    target: str, k: int, refused: tuple[object, ...], model: Path | None, dask: str | None, options: dict[str, Any]
+) -> Selection:
+    """The next pairs of a campaign, which has its own answer to the options that are refused."""
+    asked = opening.snapshot_of(target, *refused)
+    from pairsmith.campaign.planning import next_pairs
+
+    with resumable(options["checkpoint"]), cluster(dask) as client:
+        fitted = read_model(model, asked.features) if model else None
+        selection = next_pairs(asked, k, model=fitted, client=client, **options)
+    if selection is None:
+        raise ValueError(f"{opening.shown(target)}: every pair has been asked; there are no more to pick")
+    if len(selection) < k:
+        warnings.warn(f"only {len(selection)} of the {k} pairs asked for are left to ask", stacklevel=2)
+    return dataclasses.replace(selection, ids=asked.features.index.to_numpy(dtype=object))
+
+
+def _from_table(
+    table: Items,
+    k: int,
+    candidates: Path | None,
+    known: dict[str, Any],
+    model: Path | None,
+    dask: str | None,
+    options: dict[str, Any],
+) -> Selection:
+    """Pairs of the items of a table; workers of a cluster read .npy files themselves."""
+    import pairsmith
+    from pairsmith.files.answers import read_pairs
+
+    allowed: pairsmith.WithinGroups | pairsmith.PairList | None = None
+    if table.groups is not None:
+        allowed = pairsmith.WithinGroups(table.groups)
+    elif candidates:
+        allowed = pairsmith.PairList(read_pairs(candidates, table))
+    path = table.path.resolve()
+    with resumable(options["checkpoint"]), cluster(dask) as client:
+        selection = pairsmith.select(
+            path if client is not None and path.suffix == ".npy" and path.is_file() else table.features.to_numpy(),
+            k,
+            **known,
+            candidates=allowed,
+            model=read_model(model, table.features) if model else None,
+            client=client,
+            **options,
+        )
+    return dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
+
+
+def _known(table: Items, labels: Path | None, better: str | None, answers: list[Path], learns: bool) -> dict[str, Any]:
+    """What select() is told of labels and answers; `learns` says that a model is fitted to them, which needs all."""
+    import numpy as np
+
+    from pairsmith.files.answers import read_answers, read_pairs
+    from pairsmith.files.labels import as_label, read_labeled, read_labels
+
+    known: dict[str, Any] = {}
+    if labels and learns:
+        known["labeled"], known["labels"] = read_labels(labels, table)
+        known["better"] = None if better is None else as_label(better, known["labels"])
+    elif labels:
+        known["labeled"] = read_labeled(labels, table)
+    if answers and learns:
+        parts = [read_answers(path, table) for path in answers]
+        known["comparisons"] = np.concatenate([pairs for pairs, _, _ in parts])
+        known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in parts])
+    elif answers:
+        known["comparisons"] = np.concatenate([read_pairs(path, table) for path in answers])
+    return known
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.resolve() == other.resolve()

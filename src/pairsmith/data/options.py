@@ -1,0 +1,66 @@
+"""Single values that users pass (whole numbers, names, threads, seeds), checked: an error is one line."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
+    """One of the choices, or an error that lists them; `name` is the argument that it speaks of."""
+    choices = tuple(choices)
+    if not isinstance(value, str) or value not in choices:
+        shown = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+        raise ValueError(f"{name}: {shown} is unknown; choose one of {', '.join(choices)}")
+    return value
+
+
+def as_whole(value: Any, name: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1, got {number}")
+    return number
+
+
+def as_threads(n_jobs: int | None) -> int:
+    """How many threads: None or -1 for all cores, -2 for all but one."""
+    import joblib
+
+    cores: int = joblib.cpu_count()
+    if n_jobs is None:
+        return cores
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a number of threads, or -1 for all cores; got {n_jobs!r}")
+    return min(int(n_jobs), 1024) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A source of random numbers from a seed."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state must be None, a whole number >= 0 or a numpy Generator; got {random_state!r}"
+        ) from None
+
+
+def as_refinements(certify: bool | int) -> int | None:
+    """How many refinements of a certificate's bound; None for no certificate at all."""
+    if isinstance(certify, bool | np.bool_):
+        return 0 if certify else None
+    try:
+        number = operator.index(certify)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"certify must be True, False or a number of refinements, got {certify!r}")
+    return number

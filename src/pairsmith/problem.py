@@ -1,0 +1,146 @@
+"""What is asked of select(), checked once, at the door: inner code trusts it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pairsmith.data import fingerprint
+from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
+from pairsmith.data.candidates import (
+    NO_CAP,
+    AllPairs,
+    Candidates,
+    PairList,
+    Remaining,
+    Rows,
+    WithinGroups,
+    remaining_pairs,
+)
+from pairsmith.data.features import Features, extremes
+from pairsmith.data.options import as_whole
+from pairsmith.data.ridge import as_ridge
+from pairsmith.design.blas import single_threaded_blas
+from pairsmith.design.information import Design
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Pick k of these pairs of these items, given what is known. Nothing here changes as pairs are picked."""
+
+    features: Features
+    k: int
+    rows: Rows  # the candidate pairs
+    taken: Ints  # numbers of those that are compared already
+    max_per_item: int | None
+    ridge: float  # lambda of the information matrix
+    extent: Floats  # how far apart items are in each column
+    labeled: Ints  # items with an absolute label
+    comparisons: Ints  # pairs compared already, the first item first, as `outcomes` has them
+    labels: npt.ArrayLike | None = None  # of `labeled`
+    better: Any = None  # the better one of the two labels
+    outcomes: npt.ArrayLike | None = None  # of `comparisons`
+
+    @property
+    def compared(self) -> Ints:
+        """The pairs compared already, i < j."""
+        return np.sort(self.comparisons, axis=1)
+
+    def remaining(self) -> Remaining:
+        """What may be picked, before the first pick."""
+        room = NO_CAP if self.max_per_item is None else min(self.max_per_item, len(self.rows) + 1)
+        return Remaining(self.rows, self.taken, np.full(self.features.shape[0], room))
+
+    def uncapped(self) -> Remaining:
+        """The same without the exposure cap, as a certificate compares with."""
+        return Remaining(self.rows, self.taken, np.full(self.features.shape[0], NO_CAP))
+
+    def design(self, scores: Floats | None) -> Design:
+        """What is known before the first pick; answers are weighed by p (1 - p) under the scores, if there are any."""
+        extent = self.extent
+        if self.rows.groups is None:  # items in none of the pairs of a list do not matter, however far out they are
+            listed = np.unique(self.rows.pairs(np.arange(len(self.rows))))
+            extent = np.ptp(self.features.rows(listed), axis=0)
+        with single_threaded_blas():  # small factorizations, for which threads are far slower
+            return Design(self.features, self.ridge, self.labeled, self.compared, scores, extent)
+
+    def fingerprint(self, objective: str, scores: Floats | None) -> dict[str, Any]:
+        """What decides the greedy sequence, for a checkpoint to compare: its keys are words of the error."""
+        rows, compared = self.rows, self.compared
+        return {
+            "items": self.features.shape[0],
+            "ridge": self.ridge,
+            "max_per_item": self.max_per_item,
+            "objective": objective,
+            "features": fingerprint.of_features(self.features),
+            "candidates": fingerprint.of_arrays(rows.partner, rows.first, rows.count),
+            "labeled items": fingerprint.of_arrays(*np.unique(self.labeled, return_counts=True)),
+            "comparisons": fingerprint.of_arrays(compared[np.lexsort(compared.T)]),
+            **({} if scores is None else {"model": fingerprint.of_arrays(scores)}),
+        }
+
+
+def as_problem(
+    features: Features,
+    k: Any,
+    *,
+    labeled: npt.ArrayLike | None = None,
+    labels: npt.ArrayLike | None = None,
+    better: Any = None,
+    comparisons: npt.ArrayLike | None = None,
+    outcomes: npt.ArrayLike | None = None,
+    candidates: Candidates | npt.ArrayLike | None = None,
+    max_per_item: int | None = None,
+    ridge: float | str = "auto",
+) -> Problem:
+    """The arguments of select(), checked; what is wrong is a ValueError of one line."""
+    n = features.shape[0]
+    k = as_whole(k, "k")
+    for name, given in (("labels", labels), ("outcomes", outcomes)):
+        refuse_masked(given, name)
+    known = as_items([] if labeled is None else labeled, "labeled")
+    if known.ndim != 1:
+        raise ValueError(f"labeled must be a list of row numbers, got an array of shape {known.shape}")
+    check_items(known, n, "labeled")
+    compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
+    check_items(compared, n, "comparisons")
+    cap = None if max_per_item is None else as_whole(max_per_item, "max_per_item")
+    remaining = remaining_pairs(_as_candidates(candidates), n, compared, cap)
+    _check_enough(remaining, k, cap)
+    high, low = bounds = extremes(features)
+    return Problem(
+        features=features,
+        k=k,
+        rows=remaining.rows,
+        taken=remaining.taken,
+        max_per_item=cap,
+        ridge=as_ridge(ridge, features, bounds),
+        extent=high - low,
+        labeled=known,
+        comparisons=as_items([] if comparisons is None else comparisons, "comparisons").reshape(-1, 2),
+        labels=labels,
+        better=better,
+        outcomes=outcomes,
+    )
+
+
+def _as_candidates(candidates: Any) -> Candidates | None:
+    if candidates is None or isinstance(candidates, AllPairs | WithinGroups | PairList):
+        return candidates
+    return PairList(candidates)
+
+
+def _check_enough(remaining: Remaining, k: int, max_per_item: int | None) -> None:
+    """Refuse to look for more pairs than there are."""
+    total, taken = len(remaining.rows), len(remaining.taken)
+    if k > total - taken:
+        already = f" ({taken} of {total} are compared already)" if taken else ""
+        raise ValueError(f"k={k} pairs asked for, but only {total - taken} candidate pairs are left{already}; lower k")
+    if max_per_item is not None and k > remaining.at_most():
+        raise ValueError(
+            f"k={k} pairs asked for, but max_per_item={max_per_item} allows at most {remaining.at_most()}; lower k or"
+            " raise the cap"
+        )
