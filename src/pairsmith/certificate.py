@@ -13,7 +13,6 @@ bounds is the certificate. An exposure cap is left out of account: the bound is 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -49,7 +48,6 @@ def upper_bound(
     bound = np.inf
     if greedy:
         bound = float(np.min(np.cumsum(gains) - gains + k * gains))
-    design = copy.copy(design)
     weighted, weights, value = pairs, np.ones(k), reached
     with workers(threads) as team:
         for step in range(refinements + 1):
@@ -74,7 +72,7 @@ def upper_bound(
                 break
             g = 1.0 if _slope(1.0, delta) >= 0 else brentq(_slope, 0.0, 1.0, args=(delta,), xtol=1e-9)
             value += float(np.sum(np.log1p(g * delta)))
-            design.root = design.root @ (Q / np.sqrt(1 + g * delta))
+            design = design.stretched(Q, 1 + g * delta)
             weighted, weights = _merged(weighted, (1 - g) * weights, best, g, design.n)
     # What is reached is no more than the optimum, and what rounding may have moved is allowed for.
     return max(bound, reached) * (1 + _ROUNDING) + k * design.uncertainty

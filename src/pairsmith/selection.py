@@ -285,10 +285,10 @@ def select(
     diagnostics: dict[str, Any] = {}
     pairs, gains, logdet, seconds = [], [], [], []
 
-    def note(i: int, j: int, gain: float) -> None:
+    def note(i: int, j: int, gain: float, after: float) -> None:
         pairs.append((i, j))
         gains.append(gain)
-        logdet.append(design.logdet)
+        logdet.append(after)
         seconds.append(time.perf_counter() - began)
 
     if saved:
@@ -299,7 +299,7 @@ def select(
                 )
             gain, v = design.add(i, j)
             # |v|^2 = |A^-1 x|^2 / (1 + d) is what the pair takes off the trace, by Sherman-Morrison.
-            note(i, j, float(v @ v) if objective == "a-optimal" else gain)
+            note(i, j, float(v @ v) if objective == "a-optimal" else gain, design.logdet)
             remaining.take(i, j)
     left = k - len(pairs)
 
@@ -334,8 +334,8 @@ def select(
             steps = ALGORITHMS[algorithm].run(design, remaining, left, threads, diagnostics)
         try:
             with closing(steps):
-                for _, (i, j, gain, _) in zip(range(left), steps, strict=False):
-                    note(i, j, gain)
+                for _, (i, j, gain, after) in zip(range(left), steps, strict=False):
+                    note(i, j, gain, after)
                     bar.advance()
                     if saved:
                         saved.add(i, j)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pairsmith.design.kernels import compiled
+from pairsmith.design.kernels import compiled, include
 
 
 @compiled
@@ -179,42 +179,22 @@ def picks(
             for b in range(root.shape[1]):
                 total += root[a, b] ** 2
             terms[m] += sizes[a] * np.sqrt(total)
-        place[m], gain[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
+        place[m], gain[m] = _take(value, first, second, weight, X, root, V[m], equal, listed[:close])
     return count
 
 
 @compiled
-def _include(value, first, second, weight, X, root, v, equal, listed):
+def _take(value, first, second, weight, X, root, v, equal, listed):
     """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e."""
     place, s = -1, -1.0
     for e in listed:
         if value[e] > s + equal * abs(s):
             place, s = e, value[e]
-    d = X.shape[1]
-    u = np.empty(d)
+    u = np.empty(X.shape[1])
     _project(X, root, first[place], second[place], u)
     if len(weight) > 0:
         u *= np.sqrt(weight[place])
-    # Design.add, on the same root.
-    q = np.sqrt(1 + s)
-    for a in range(d):
-        total = 0.0
-        for b in range(d):
-            total += root[a, b] * u[b]
-        v[a] = total / q
-    if s > 0:
-        own = 0
-        for b in range(d):
-            if abs(u[b]) > abs(u[own]):
-                own = b
-        signed = np.copysign(np.sqrt(s), u[own])
-        u[own] += signed
-        scale = 1 / (signed * u[own])
-        for a in range(d):
-            image = (q * v[a] + signed * root[a, own]) * scale
-            for b in range(d):
-                root[a, b] -= image * u[b]
-            root[a, own] = v[a] / np.sqrt(s)
+    include(root, u, s, v)
     rho = np.dot(X, v)
     if len(weight) > 0:
         for e in range(len(value)):

@@ -56,10 +56,7 @@ def engine(
         all_pairs = scan(design, remaining, team, diagnostics, tell, memory // 2)
         search = _Search(all_pairs, k, pool_size, memory)
         while search.left and (picked := search.picks()):
-            for i, j, d_ij in picked:
-                gain = float(np.log1p(d_ij))
-                design.logdet += gain
-                yield Step(i, j, gain, design.logdet)
+            yield from picked
 
 
 class _Search:
@@ -111,14 +108,14 @@ class _Search:
 
     # The front: picks are made here.
 
-    def picks(self) -> list[tuple[int, int, float]]:
-        """Take the best remaining pairs into the design: some (i, j, d_ij), none if no pair is left."""
+    def picks(self) -> list[Step]:
+        """Take the best remaining pairs into the design: some steps, none if no pair is left."""
         while True:
             burst = int(_BURST / (self.X_front.size + 3 * self.d**2 + 2 * len(self.value)))
             count = 1 if self.capped else min(max(burst, 1), 256, self.left)
             if self.m + count > len(self.V):
                 self.V = np.vstack([self.V, np.empty((len(self.V) + count, self.d))])
-            place, gain, terms = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
+            place, d_picked, terms = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
             done = kernels.picks(
                 self.value,
                 self.first,
@@ -135,7 +132,7 @@ class _Search:
                 EQUAL,
                 self.listed,
                 place,
-                gain,
+                d_picked,
                 terms,
             )
             if done:
@@ -150,7 +147,7 @@ class _Search:
                     return []
         self.m += done
         self.left -= done
-        self.design.note_rounding(gain[:done], terms[:done])
+        gains, logdet = self.design.included(d_picked[:done], terms[:done])
         place = place[:done]
         self.bound[self.chosen[place]] = -np.inf
         i = self.front_items[self.first[place]].tolist()
@@ -160,7 +157,7 @@ class _Search:
         if self.capped:
             full = self.remaining.full[self.front_items]
             self.value[full[self.first] | full[self.second]] = -np.inf
-        return list(zip(i, j, gain[:done].tolist(), strict=True))
+        return list(map(Step, i, j, gains.tolist(), logdet.tolist()))
 
     def draw_front(self) -> bool:
         """The largest of the pool; False if none is left that is sure to be the best of all pairs."""
