@@ -4,6 +4,7 @@ import gc
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -217,6 +218,7 @@ def test_a_file_that_is_written_anew_is_read_anew(shared, tmp_path, kind):
         elif kind == "parquet":
             pd.DataFrame(data, columns=[f"f{c}" for c in range(20)]).to_parquet(path)
         else:
+            shutil.rmtree(path, ignore_errors=True)
             zarr.save_array(path, data)
         selection = ps.select(path, 10, ridge=1e-3, client=shared.client)
         np.testing.assert_array_equal(selection.pairs, ps.select(data, 10, ridge=1e-3).pairs)

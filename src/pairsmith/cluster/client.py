@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data.features import Features, InMemory, TooLargeToCopy
+from pairsmith.data.frames import check_exact_features
 from pairsmith.engine.scan import Scan
 
 try:
@@ -116,14 +117,18 @@ class Cluster:
             file: File
             [(file, ids)] = self.submitter.run("describe", [(describe, path)])
             self.submitter.stored = file
-            return OnWorkers(self.submitter, file.shape, np.dtype(file.dtype)), ids
+            features = OnWorkers(self.submitter, file.shape, np.dtype(file.dtype))
+            check_exact_features(features)
+            return features, ids
         if X.ndim != 2 or np.isnan(X.shape[0]):
             raise ValueError("X is a dask array of unknown shape; call X.compute_chunk_sizes() first")
         X = X.rechunk({0: "auto", 1: -1}) if len(X.chunks[1]) > 1 else X
         blocks = self.client.compute(X.to_delayed().ravel().tolist())
         self.submitter.stored = SentBlocks(np.cumsum([0, *X.chunks[0][:-1]]), X.shape[1], blocks)
         distributed.wait(blocks, timeout=self.submitter.limit)
-        return OnWorkers(self.submitter, X.shape, X.dtype), None
+        features = OnWorkers(self.submitter, X.shape, X.dtype)
+        check_exact_features(features)
+        return features, None
 
     def scan(self, features: Features) -> Callable[..., Scan]:
         """What makes a scan of these features on this cluster. What workers do not have yet is sent to them."""

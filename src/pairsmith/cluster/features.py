@@ -82,9 +82,8 @@ class File:
         path = self._by_rows()
         bytes_of_all = np.dtype(self.dtype).itemsize * self.shape[0] * self.shape[1]
         if bytes_of_all <= CACHE.limit // 2:
-            chosen: npt.NDArray[Any] = CACHE.get((self.path, ("whole", self.version)), lambda: (np.load(path),))[0][
-                items
-            ]
+            (whole,) = CACHE.get((self.path, ("whole", self.version)), lambda: (np.load(path),))
+            chosen: npt.NDArray[Any] = whole[items]
             return chosen
         found = np.empty((len(items), self.shape[1]), dtype=self.dtype)
         if len(items) == 0:
@@ -314,7 +313,6 @@ def describe(path: str) -> tuple[File, npt.NDArray[Any] | None]:
 def _version(path: str) -> str:
     """What tells a file, or a folder of files, from one that is written to the same place later: sizes and times."""
     inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
-    known = [
-        (name, status.st_size, status.st_mtime_ns) for name in sorted(inside or [path]) for status in [os.stat(name)]
-    ]
+    found = [(name, os.stat(name)) for name in sorted(inside or [path])]
+    known = [(name, status.st_size, status.st_mtime_ns) for name, status in found]
     return blake2b(repr(known).encode(), digest_size=8).hexdigest()
