@@ -124,3 +124,19 @@ def test_a_small_column_keeps_its_digits_beside_a_large_one():
         exact = exact_det(X, 1.0, [0, 1, 2], [(i, j)]) / exact_det(X, 1.0, [0, 1, 2]) - 1
         u = (X[i] - X[j]) @ design.root
         assert float(u @ u) == pytest.approx(float(exact), rel=1e-9)
+
+
+def test_a_stretched_design_is_that_of_the_stretched_matrix():
+    """Information doubled along one direction and halved along another; the first design stays as it was."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 3))
+    design = Design(X, 0.5, np.arange(6))
+    A, root, before = information(X, 0.5, range(6)), design.root.copy(), design.logdet
+    whitener = np.linalg.inv(root)
+    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    other = design.stretched(Q, np.array([2.0, 0.5, 3.0]))
+    expected = whitener.T @ Q @ np.diag([2.0, 0.5, 3.0]) @ Q.T @ whitener
+    np.testing.assert_allclose(np.linalg.inv(other.root @ other.root.T), expected, rtol=1e-9)
+    assert other.logdet == pytest.approx(np.linalg.slogdet(expected)[1])
+    np.testing.assert_array_equal(design.root, root)
+    assert design.logdet == before == pytest.approx(np.linalg.slogdet(A)[1])

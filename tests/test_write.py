@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+from pairsmith.cli import interruption
 from pairsmith.files.write import descriptor, write_whole
 
 

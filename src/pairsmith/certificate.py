@@ -13,7 +13,6 @@ bounds is the certificate. An exposure cap is left out of account: the bound is 
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +22,11 @@ from scipy.optimize import brentq
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.engine.scan import Scan, Tell
+from pairsmith.engine.passes import Tell
+from pairsmith.engine.scan import Scan
 from pairsmith.engine.threads import workers
 
+_POOL = 100_000  # pairs that a scan may keep, if they are not fewer than needed
 _ROUNDING = 1e-9  # added to the bound, relatively: far more than float64 gets wrong
 
 
@@ -49,12 +50,12 @@ def upper_bound(
     bound = np.inf
     if greedy:
         bound = float(np.min(np.cumsum(gains) - gains + k * gains))
-    design = copy.copy(design)
     weighted, weights, value = pairs, np.ones(k), reached
+    for_features = memory // 2  # bytes: the rest is for what the scan finds, and for its tiles
     with workers(threads) as team:
         for step in range(refinements + 1):
             tell(f"certifying, scan {step + 1} of {refinements + 1}")
-            passes = scan(design, candidates, team, {"tiles": 0}, tell, memory // 2)
+            passes = scan(design, candidates, team, {"tiles": 0}, tell, for_features)
             best, d_best = _largest(passes, 2 * k if step == 0 else k)
             if step == 0:
                 known = {(i, j) for i, j in pairs.tolist()}
@@ -74,7 +75,7 @@ def upper_bound(
                 break
             g = 1.0 if _slope(1.0, delta) >= 0 else brentq(_slope, 0.0, 1.0, args=(delta,), xtol=1e-9)
             value += float(np.sum(np.log1p(g * delta)))
-            design.root = design.root @ (Q / np.sqrt(1 + g * delta))
+            design = design.stretched(Q, 1 + g * delta)
             weighted, weights = _merged(weighted, (1 - g) * weights, best, g, design.n)
     # What is reached is no more than the optimum, and what rounding may have moved is allowed for.
     return max(bound, reached) * (1 + _ROUNDING) + k * design.uncertainty
@@ -87,14 +88,14 @@ def _largest(scan: Scan, count: int) -> tuple[Ints, Floats]:
     """
     candidates = scan.remaining
     count = min(count, len(candidates.rows) - len(candidates.taken))
-    scan.whiten()
+    whitened = scan.whiten()
     if candidates.rows.groups is None:
-        (i, j, gains), floor = scan.exact(0.0, count)
+        (i, j, gains), floor = scan.exact(whitened, 0.0, count)
     else:
-        far = scan.far()  # so many gains are attained, so the count-th largest is no lower
+        far = whitened.far()  # so many gains are attained, so the count-th largest is no lower
         floor = float(far[-count]) if len(far) >= count else 0.0
-        (i, j, _), floor = scan.screened(floor, max(2 * count, 100_000))
-        gains = scan.gains(i, j)
+        (i, j, _), floor = scan.screened(whitened, floor, max(2 * count, _POOL))
+        gains = whitened.gains(i, j)
     order = np.argsort(-gains, kind="stable")[:count]
     bounds = np.full(count, floor)
     bounds[: len(order)] = np.maximum(gains[order], floor)

@@ -111,6 +111,16 @@ def check_exact(X: Any, names: Any = None) -> None:
             return
         if array.ndim == 2 and array.size and array.dtype.kind in "iuO":
             found = [place for place in over_blocks(array, _inexact) if place is not None]
+    _refuse_inexact(found, names)
+
+
+def check_exact_features(features: Features) -> None:
+    """Refuse whole numbers that float64 cannot hold, in features that are stored as whole numbers."""
+    if features.dtype.kind in "iu":
+        _refuse_inexact([place for place in features.over_blocks(_inexact) if place is not None], None)
+
+
+def _refuse_inexact(found: list[Any], names: Any) -> None:
     if found:
         row, at = found[0]
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from scipy.linalg.lapack import dtrtri
 
 from pairsmith.data.arrays import Floats
 from pairsmith.data.features import Features, extremes, from_array, some_rows
+from pairsmith.design.kernels import include
 from pairsmith.design.weights import logistic_weight
 
 _CHUNK = 4096  # labelled items or earlier comparisons folded in at a time
@@ -85,30 +87,37 @@ class Design:
         return logistic_weight(self.scores[i] - self.scores[j])
 
     def add(self, i: int, j: int) -> tuple[float, Floats]:
-        """Include pair (i, j); the gain log(1 + d_ij), and v = A^-1 x / sqrt(1 + d_ij) of Alg. 4.
-
-        With u = W'x, s = u'u and any orthogonal Q, the new inverse W (I - u u' / (1 + s)) W' (Sherman-Morrison,
-        Eq. 11) has the root W Q with Q'u's direction shrunk by sqrt(1 + s). Q is the reflection that turns u into
-        a column of its own, so that the shrinking is a scaling and not a difference: a direction whose variance
-        falls by 1e24 keeps its digits.
-        """
+        """Include pair (i, j); the gain log(1 + d_ij), and v = A^-1 x / sqrt(1 + d_ij) of Alg. 4."""
         x_i, x_j = self.rows([i, j])
         if self.scores is not None:
             x_i, x_j = np.sqrt(self.weight(i, j)) * np.array([x_i, x_j])
         u = (x_i - x_j) @ self.root
-        s = float(u @ u)
-        v = (self.root @ u) / np.sqrt(1 + s)
-        if s > 0:
-            length = np.sqrt(s)
-            own = int(np.argmax(np.abs(u)))  # the largest: a reflection onto a small one would cancel
-            signed = np.copysign(length, u[own])
-            image = np.sqrt(1 + s) * v + signed * self.root[:, own]
-            u[own] += signed
-            self.root -= np.outer(image / (signed * u[own]), u)
-            self.root[:, own] = v / length
+        s, v = float(u @ u), np.empty(len(u))
+        include(self.root, u, s, v)
         gain = float(np.log1p(s))
         self.logdet += gain
         return gain, v
+
+    def included(self, d: Floats, terms: Floats) -> tuple[Floats, Floats]:
+        """A kernel has included pairs in the root, in place, that had these d_ij, the largest, at their steps.
+
+        `terms` is what `terms()` was before each. Returns each pair's gain log(1 + d_ij) and log det A after it.
+        """
+        self.note_rounding(d, terms)
+        gains = np.log1p(d)
+        after = np.cumsum(np.concatenate([[self.logdet], gains]))[1:]
+        self.logdet = float(after[-1])
+        return gains, after
+
+    def stretched(self, directions: Floats, growth: Floats) -> Design:
+        """Another design, whose information along these directions of the whitened space is `growth` times as large.
+
+        They are the columns of an orthogonal Q: the other's A is W^-T Q diag(growth) Q' W^-1.
+        """
+        other = copy.copy(self)
+        other.root = self.root @ (directions / np.sqrt(growth))
+        other.logdet = self.logdet + float(np.sum(np.log(growth)))
+        return other
 
     def factor(self) -> Floats:
         """Lower triangular L with A^-1 = L L', the Cholesky factor of Alg. 3 (there U = L').

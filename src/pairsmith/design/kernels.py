@@ -16,7 +16,11 @@ _cached = True
 
 
 def compiled(function):
-    """Compiled when it is first called, and kept on disk for the next process if numba finds a place there."""
+    """Compiled when it is first called, and kept on disk for the next process if numba finds a place there.
+
+    What is on disk is taken for stale only when the file of the function itself has changed. After a change to a
+    kernel that kernels of another file call, such as `include`, delete the __pycache__ folders of those files.
+    """
     global _cached
     if _cached:
         try:
@@ -95,6 +99,38 @@ def pair_distances(Y, Z, i, j, out):
         for c in range(Y.shape[1]):
             total += (Y[i[e], c] - Z[j[e], c]) ** 2
         out[e] = total
+
+
+@compiled
+def include(root, u, s, v):
+    """Include x in the design A, where u = W'x and s = |u|^2: W becomes a root of (A + x x')^-1, in place.
+
+    Fills v = A^-1 x / sqrt(1 + s), the v of Alg. 4, with A as it was, and overwrites u.
+
+    For any orthogonal Q, the new inverse W (I - u u' / (1 + s)) W' (Sherman-Morrison, Eq. 11) has the root W Q in which
+    the direction Q'u is shrunk by sqrt(1 + s). Q is the reflection that turns u into a column of its own, so that the
+    shrinking is a scaling and not a difference: a direction whose variance falls by 1e24 keeps its digits.
+    """
+    d = len(u)
+    q = np.sqrt(1 + s)
+    for a in range(d):
+        total = 0.0
+        for b in range(d):
+            total += root[a, b] * u[b]
+        v[a] = total / q
+    if s > 0:
+        own = 0  # the largest: a reflection onto a small one would cancel
+        for b in range(d):
+            if abs(u[b]) > abs(u[own]):
+                own = b
+        signed = np.copysign(np.sqrt(s), u[own])
+        u[own] += signed
+        scale = 1 / (signed * u[own])
+        for a in range(d):
+            image = (q * v[a] + signed * root[a, own]) * scale
+            for b in range(d):
+                root[a, b] -= image * u[b]
+            root[a, own] = v[a] / np.sqrt(s)
 
 
 @compiled

@@ -1,1 +1,44 @@
-"""The default search: the exact greedy sequence from a few scans of all pairs."""
+"""The default search: the exact greedy sequence of D-optimal pairs, from a few scans of all pairs.
+
+Whitened, a pair's gain is a distance, d_ij = |z_i - z_j|^2, and the greedy step takes the farthest pair of points.
+Gains only fall (submodularity), so a scan of all pairs that keeps those above a floor is good for many steps: while the
+best of what it kept reaches the floor, that is the best of all pairs. So there are three levels, one in the other:
+
+    +-- all pairs ------------------ up to 10^12, none of them stored; looked at by a scan only ------+
+    |                                                                                                 |
+    |   . . . what a scan leaves out is below the floor, and stays there, because gains only fall . . |
+    |                                                                                                 |
+    |   +-- the pool ------------- up to 10^7 pairs, each with an upper bound on its gain ----------+ |
+    |   |                          (bounds are brought up to date only when that matters)           | |
+    |   |                                                                                           | |
+    |   |   +-- the front -------- some 10^4 pairs, each with its gain, updated at every pick --+   | |
+    |   |   |                      the best of them is the next pick                            |   | |
+    |   |   +-----------------------------------------------------------------------------------+   | |
+    |   +-------------------------------------------------------------------------------------------+ |
+    +-------------------------------------------------------------------------------------------------+
+
+A pick is the best of the front while that reaches every bound outside it. Else the front is drawn anew from the pool;
+and when the pool's best is below the floor, a new epoch begins with a scan of all pairs.
+
+Words
+    whitened   Z = X W, where W W' = A^-1: features between which a pair's gain is a squared distance
+    scan       a look at all candidate pairs, in float32 under a proved bound, or in float64
+    floor      what a pair's gain must reach to be kept; it rises when more are found than there is room for
+    hit        a pair that reaches the floor, with its gain or an upper bound on it
+    pool       the hits of the last scan
+    front      the best part of the pool, exact in float64
+    epoch      the time between two scans, and the picks made in it
+    reach      a length for each item: two items whose reaches are short cannot be far apart (`whitened`)
+
+Modules, from the top down
+    search      the greedy sequence: epochs, and picks from the front
+    floor       the cost model that chooses the floor of a scan
+    front, pool the two lower levels, and what belongs to an epoch
+    scan        a pass over all pairs, planned: which tiles, which columns
+    passes      the pass itself, in threads of this process (`pairsmith.cluster` has it as tasks)
+    screening   the float32 bound, and its proof
+    whitened    the items at one moment of the design, and which pairs are gone
+    top_pairs   hits, and the largest of them under a floor that rises
+    threads     threads for loops over blocks
+    kernels     compiled inner loops
+"""

@@ -1,8 +1,77 @@
 """Compiled inner loops of the engine: the tiles of a scan, bounds of the pool, picks from the front."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from pairsmith.design.kernels import compiled
+from pairsmith.design.kernels import compiled, include
+
+# Arguments that belong together. numba takes named tuples as they are.
+
+
+class Side(NamedTuple):
+    """The rows of one side of a strip, as `Screening.write_float32_rows` makes them."""
+
+    rows: Any
+    place: int  # of the first row, in the order of the pass
+
+
+class Level(NamedTuple):
+    """The floor of a screen, in the units of its products."""
+
+    shift: Any  # by how much the floor has risen since the rows were made
+    growth: Any  # the floor now over the floor then, where there are scores; else 0
+    floor: float
+    unit: float  # by how much d_ij falls when the product g_ij grows by one
+
+
+class Scratch(NamedTuple):
+    """Memory of one thread, for one tile and for what it finds."""
+
+    left: Any
+    products: Any
+    i: Any
+    j: Any
+    bound: Any
+
+
+class PoolArrays(NamedTuple):
+    """One entry a pooled pair; see `pool.Pool`."""
+
+    bound: Any
+    since: Any
+    i: Any
+    j: Any
+    weight: Any  # empty where all weights are 1
+
+
+class FrontArrays(NamedTuple):
+    """One entry a pair of the front, but for X; see `front.Front`."""
+
+    value: Any
+    first: Any
+    second: Any
+    weight: Any  # empty where all weights are 1
+    X: Any  # the features of its items
+    listed: Any  # scratch
+
+
+class PickRule(NamedTuple):
+    """Which pair is picked, and when picking ends; all but the limit are relative."""
+
+    limit: float  # the best must reach this ...
+    margin: float  # ... even when it is lowered by so much
+    near: float  # gains this close to the best are computed afresh
+    equal: float  # gains this close are equal: the first pair is picked
+
+
+class Picked(NamedTuple):
+    """One entry a pick."""
+
+    place: Any  # in the front
+    d: Any  # d_ij, weight included
+    terms: Any  # Design.terms() before it
+    V: Any  # row m is the v of pick m
 
 
 @compiled
@@ -31,21 +100,24 @@ def narrow(Z, order, columns, factor, out, kept):
 
 
 @compiled
-def screen(A, B, a0, b0, strips, at, tile, shift, growth, floor, unit, products, left, out_i, out_j, out_bound):
+def screen(left, right, strips, at, tile, level, scratch):
     """The pairs of strips (a, a_end, b, b_end), a <= i < a_end, b <= j < b_end, i < j, with g_ij < 0; how many.
 
-    A holds the rows from a0 on, B those from b0 on: (z, -1, -h), turned into (z, h - shift, 1) on the left. So one
-    product a tile gives g = z_i'z_j - h_i - h_j + shift, and the test is its sign, 32 of which an integer OR tells at
-    once (d = 370, 1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
+    Rows are (z, -1, -h), turned into (z, h - shift, 1) on the left. So one product a tile gives
+    g = z_i'z_j - h_i - h_j + shift, and the test is its sign, 32 of which an integer OR tells at once (d = 370,
+    1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
     With growth > 0, rows are (z, a, b, -1, -h), on the left (z, growth b, growth a, h - shift, 1).
     Stops when the output may not hold another tile; `at` (strip, column or -1) tells where to go on.
     """
+    A, a0, B, b0 = left.rows, left.place, right.rows, right.place
+    shift, growth, floor, unit = level.shift, level.growth, level.floor, level.unit
+    products, out_i, out_j, out_bound = scratch.products, scratch.i, scratch.j, scratch.bound
     width = A.shape[1]
     found = 0
     while at[0] < len(strips):
         a, a_end, b_begin, b_end = strips[at[0]]
         height = a_end - a
-        L = left[: height * width].reshape(height, width)
+        L = scratch.left[: height * width].reshape(height, width)
         for r in range(height):
             for c in range(width - 2):
                 L[r, c] = A[a - a0 + r, c]
@@ -96,11 +168,9 @@ def reaching(gains, partner, first, count, start, low, high, floor, out_i, out_j
 
 
 @compiled
-def subtract_steps(bound, since, i, j, weight, rho, m, low, high, threshold):
-    """Bring bounds that reach the threshold up to step m: minus w_e times the sum of (rho_i - rho_j)^2 they miss.
-
-    `weight` is empty where all weights are 1.
-    """
+def subtract_steps(pool, rho, m, low, high, threshold):
+    """Bring bounds that reach the threshold up to step m: minus w_e times the sum of (rho_i - rho_j)^2 they miss."""
+    bound, since, i, j, weight = pool.bound, pool.since, pool.i, pool.j, pool.weight
     for e in range(low, high):
         if bound[e] >= threshold and since[e] < m:
             lost = 0.0
@@ -121,12 +191,13 @@ def weigh(gains, scores, partner, first, count, start, low, high):
 
 
 @compiled
-def refine(value, first, second, weight, X, root, near, listed):
+def refine(front, root, near):
     """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
 
-    Until then values are upper bounds. `listed` are the places of those computed now, ascending; they depend on nothing
-    but the picks so far. Chunks are compared at once, and few need a closer look.
+    Until then values are upper bounds. `front.listed` gets the places of those computed now, ascending; they depend on
+    nothing but the picks so far. Chunks are compared at once, and few need a closer look.
     """
+    value, first, second, weight, X, listed = front
     u = np.empty(X.shape[1])
     top, best, size = -np.inf, 0, len(value)
     for low in range(0, size, 32):
@@ -161,60 +232,41 @@ def refine(value, first, second, weight, X, root, near, listed):
 
 
 @compiled
-def picks(
-    value, first, second, weight, X, root, V, sizes, count, limit, margin, near, equal, listed, place, gain, terms
-):
+def picks(front, root, sizes, count, rule, picked):
     """Take up to `count` times the best pair of the front into the design; returns how many times it could.
 
-    Fills in their place, d_e, Design.terms() before each, and V with their v. Ends when the best no longer reaches
-    the limit.
+    `sizes` is the design's. Ends when the best no longer reaches the limit.
     """
     for m in range(count):
-        top, close = refine(value, first, second, weight, X, root, near, listed)
-        if top == -np.inf or top - margin * abs(top) < limit:
+        top, close = refine(front, root, rule.near)
+        if top == -np.inf or top - rule.margin * abs(top) < rule.limit:
             return m
-        terms[m] = 0.0
+        picked.terms[m] = 0.0
         for a in range(root.shape[0]):
             total = 0.0
             for b in range(root.shape[1]):
                 total += root[a, b] ** 2
-            terms[m] += sizes[a] * np.sqrt(total)
-        place[m], gain[m] = _include(value, first, second, weight, X, root, V[m], equal, listed[:close])
+            picked.terms[m] += sizes[a] * np.sqrt(total)
+        picked.place[m], picked.d[m] = _take(front, root, picked.V[m], rule.equal, close)
     return count
 
 
 @compiled
-def _include(value, first, second, weight, X, root, v, equal, listed):
-    """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e."""
+def _take(front, root, v, equal, close):
+    """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e.
+
+    It is among the first `close` of those listed.
+    """
+    value, first, second, weight, X, listed = front
     place, s = -1, -1.0
-    for e in listed:
+    for e in listed[:close]:
         if value[e] > s + equal * abs(s):
             place, s = e, value[e]
-    d = X.shape[1]
-    u = np.empty(d)
+    u = np.empty(X.shape[1])
     _project(X, root, first[place], second[place], u)
     if len(weight) > 0:
         u *= np.sqrt(weight[place])
-    # Design.add, on the same root.
-    q = np.sqrt(1 + s)
-    for a in range(d):
-        total = 0.0
-        for b in range(d):
-            total += root[a, b] * u[b]
-        v[a] = total / q
-    if s > 0:
-        own = 0
-        for b in range(d):
-            if abs(u[b]) > abs(u[own]):
-                own = b
-        signed = np.copysign(np.sqrt(s), u[own])
-        u[own] += signed
-        scale = 1 / (signed * u[own])
-        for a in range(d):
-            image = (q * v[a] + signed * root[a, own]) * scale
-            for b in range(d):
-                root[a, b] -= image * u[b]
-            root[a, own] = v[a] / np.sqrt(s)
+    include(root, u, s, v)
     rho = np.dot(X, v)
     if len(weight) > 0:
         for e in range(len(value)):

@@ -4,6 +4,7 @@ import gc
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +20,10 @@ import zarr
 from distributed import Client, LocalCluster
 
 import pairsmith as ps
-from pairsmith.cluster import client as distributed
-from pairsmith.cluster import tasks as tiles
+from pairsmith.cluster import features, scan, tasks
+from pairsmith.cluster.cache import CACHE
+from pairsmith.cluster.client import Cluster
+from pairsmith.cluster.submit import Broadcast, Submitter
 
 X = np.random.default_rng(0).standard_normal((2500, 20))
 OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5), (7, 9)], "pool_size": 3000}
@@ -29,8 +32,8 @@ OPTIONS = {"ridge": 1e-3, "labeled": [1, 2], "comparisons": [(0, 5), (7, 9)], "p
 @pytest.fixture(autouse=True)
 def limits(monkeypatch):
     """Small tasks, so that there are many, and no wait of more than a minute."""
-    monkeypatch.setattr(distributed, "_LEAST", 3e6)
-    monkeypatch.setattr(distributed, "_ROWS", 300)
+    monkeypatch.setattr(scan, "_LEAST_WORK", 3e6)
+    monkeypatch.setattr(scan, "_ROWS_IN_FLOAT64", 300)
     with dask.config.set({"pairsmith.timeout": 60}):
         yield
 
@@ -128,9 +131,9 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
     alone = {name: ps.select(data, k, **options) for name, (data, k, options) in problems.items()}
     for workers, (least, rows, held) in ((1, (3e6, 300, 1 << 25)), (2, (1e6, 77, 9000)), (4, (1e9, 4096, 30_000))):
         farm.start(workers - len(farm.workers))
-        monkeypatch.setattr(distributed, "_LEAST", least)
-        monkeypatch.setattr(distributed, "_ROWS", rows)
-        monkeypatch.setattr(distributed, "_HELD", held)
+        monkeypatch.setattr(scan, "_LEAST_WORK", least)
+        monkeypatch.setattr(scan, "_ROWS_IN_FLOAT64", rows)
+        monkeypatch.setattr(features, "_NUMBERS_IN_A_SENT_BLOCK", held)
         for name, (data, k, options) in problems.items():
             selection = ps.select(data, k, **options, client=farm.client)
             np.testing.assert_array_equal(selection.pairs, alone[name].pairs, err_msg=f"{name}, {workers} workers")
@@ -141,7 +144,7 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
 
 def test_workers_with_hardly_any_memory_for_pairs(shared, monkeypatch):
     """Tasks then cut down what they found, and raise the floor, long before the pool is full."""
-    monkeypatch.setattr(distributed, "_LEAST", 1e9)  # so that a task finds many
+    monkeypatch.setattr(scan, "_LEAST_WORK", 1e9)  # so that a task finds many
     ties = np.random.default_rng(1).integers(0, 3, (1500, 4)).astype(float)
     some = np.random.default_rng(3).integers(0, 2500, (600_000, 2))
     some = some[some[:, 0] != some[:, 1]]
@@ -151,14 +154,14 @@ def test_workers_with_hardly_any_memory_for_pairs(shared, monkeypatch):
         (X, {"ridge": 1e-3, "candidates": ps.PairList(some)}),
     ]
     alone = [ps.select(data, 30, **options) for data, options in problems]
-    shared.client.run(setattr, tiles, "_PER_PAIR", 1 << 40)
+    shared.client.run(setattr, tasks, "_BYTES_PER_PAIR", 1 << 40)
     try:
         for (data, options), expected in zip(problems, alone, strict=True):
             selection = ps.select(data, 30, **options, client=shared.client)
             assert_same(selection, expected)
             assert selection.diagnostics["pool"] < expected.diagnostics["pool"]
     finally:
-        shared.client.run(setattr, tiles, "_PER_PAIR", tiles._PER_PAIR)
+        shared.client.run(setattr, tasks, "_BYTES_PER_PAIR", tasks._BYTES_PER_PAIR)
 
 
 @pytest.mark.parametrize("kind", ["npy", "float32 npy", "parquet", "zarr", "dask array"])
@@ -189,11 +192,11 @@ def test_features_that_do_not_pass_through_the_client(shared, tmp_path, kind):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
 def test_rows_of_a_file_that_the_cache_does_not_hold(tmp_path, monkeypatch, dtype):
-    monkeypatch.setattr(tiles.CACHE, "limit", 1000)
+    monkeypatch.setattr(CACHE, "limit", 1000)
     data = (1000 * X).astype(dtype)
     path = str(tmp_path / "X.npy")
     np.save(path, data)
-    file, _ = tiles.describe(path)
+    file, _ = features.describe(path)
     rng = np.random.default_rng(0)
     some = np.concatenate([rng.permutation(2500)[:900], np.arange(100, 180), [7, 7, 8, 2499, 0]])
     for items in (some, some.astype(np.int32), np.arange(2500), np.zeros(0, dtype=int)):
@@ -203,6 +206,22 @@ def test_rows_of_a_file_that_the_cache_does_not_hold(tmp_path, monkeypatch, dtyp
     np.testing.assert_array_equal(file.rows([2498]), data[[2498]])
     with pytest.raises(OSError, match=r"X\.npy ends early"):
         file.rows([2499])
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "zarr"])
+def test_a_file_that_is_written_anew_is_read_anew(shared, tmp_path, kind):
+    """Workers keep what they have read, and must not take it for what is there now."""
+    path = str(tmp_path / f"X.{kind}")
+    for data in (X[:600], X[600:1200]):
+        if kind == "npy":
+            np.save(path, data)
+        elif kind == "parquet":
+            pd.DataFrame(data, columns=[f"f{c}" for c in range(20)]).to_parquet(path)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+            zarr.save_array(path, data)
+        selection = ps.select(path, 10, ridge=1e-3, client=shared.client)
+        np.testing.assert_array_equal(selection.pairs, ps.select(data, 10, ridge=1e-3).pairs)
 
 
 def test_what_is_wrong_with_a_path(shared, tmp_path):
@@ -253,7 +272,7 @@ def on_result(monkeypatch):
     """Call something once, when a scan's first tile is done."""
 
     def arrange(number, then):
-        each, events = distributed.Cluster.each, [then]
+        each, events = Submitter.each, [then]
 
         def watched(self, label, *args):
             for result in each(self, label, *args):
@@ -261,16 +280,16 @@ def on_result(monkeypatch):
                     events.pop()()
                 yield result
 
-        monkeypatch.setattr(distributed.Cluster, "each", watched)
+        monkeypatch.setattr(Submitter, "each", watched)
         return events
 
     return arrange
 
 
-@pytest.mark.parametrize("scan", [1, 3])
-def test_a_worker_dies_during_a_scan(farm, expected, on_result, scan):
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_worker_dies_during_a_scan(farm, expected, on_result, number):
     farm.start(2)
-    events = on_result(scan, farm.kill)
+    events = on_result(number, farm.kill)
     assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
     assert not events
 
@@ -284,15 +303,15 @@ def test_two_of_three_workers_die_at_once(farm, expected, on_result):
 
 def test_a_worker_dies_between_scans(farm, expected, monkeypatch):
     farm.start(2)
-    measure, calls = distributed.ClusterScan._measure, []
+    measure, calls = scan.InTasks.measure, []
 
-    def killing(self):
+    def killing(self, factors):
         calls.append(1)
         if len(calls) == 3:
             farm.kill()
-        return measure(self)
+        return measure(self, factors)
 
-    monkeypatch.setattr(distributed.ClusterScan, "_measure", killing)
+    monkeypatch.setattr(scan.InTasks, "measure", killing)
     assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
     assert len(calls) > 3
 
@@ -331,20 +350,20 @@ def test_features_are_sent_once(farm, expected, on_result):
 
 
 def test_what_tasks_are_given_is_sent_once_and_again_if_it_is_lost(shared):
-    cluster = distributed.Cluster(shared.client)
-    kept = distributed.Kept("thing", tiles.Part, 3, np.arange(5))
-    first = kept.future(cluster)
-    assert kept.future(cluster) is first
+    submitter = Cluster(shared.client).submitter
+    thing = Broadcast("thing", tasks.Whitener, "one", (np.eye(2),), 0.0)
+    first = thing.at_submission(submitter)
+    assert thing.at_submission(submitter) is first
     shared.client.cancel([first], force=True)
-    again = kept.future(cluster)
+    again = thing.at_submission(submitter)
     assert again is not first
-    assert again.result(timeout=30).place == 3
+    assert again.result(timeout=30).name == "one"
 
 
 def test_the_dashboard_counts_tasks_by_kind(shared):
     ps.select(X, 20, **OPTIONS, client=shared.client)
     kinds = {name for name in shared.cluster.scheduler.task_prefixes if name.startswith("pairsmith-")}
-    assert {"pairsmith-norms-scan", "pairsmith-tile-scan", "pairsmith-moment-scan", "pairsmith-items-scan"} <= kinds
+    assert {"pairsmith-norms-scan", "pairsmith-tile-scan", "pairsmith-whitener-scan", "pairsmith-items-scan"} <= kinds
     assert "pairsmith-scan" not in kinds
 
 
@@ -439,7 +458,7 @@ LISTENING = """
 import os, psutil
 from pairsmith.cluster.client import connect
 if __name__ == "__main__":
-    with connect("local:2") as client, client.cluster:
+    with connect("local:2") as client:
         client.wait_for_workers(2, timeout=60)
         own = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
         for found in psutil.net_connections("inet"):

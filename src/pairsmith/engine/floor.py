@@ -1,0 +1,89 @@
+"""The floor of a scan, chosen by what a scan costs and how many picks it is good for.
+
+|z_i - z_j| <= |z_i| + |z_j|, so the lengths of items tell how many pairs a scan with a given floor has to look at.
+Gains fall geometrically, roughly, so -log(floor / best) is what a scan is good for: the floor with the least cost for
+that is best. A floor that is badly chosen costs time and nothing else.
+
+Costs are in multiplications of the scan (a float32 product of two numbers, in a tile), as measured on two cores with
+single-threaded OpenBLAS in each thread: 8e10 of them take a second.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairsmith.data.arrays import Floats
+from pairsmith.engine.whitened import Whitened
+
+_SHARES = 0.98 ** np.arange(1, 150)  # the floors tried, as shares of the best gain: down to a twentieth of it
+
+_COST_SCAN = 3e9  # what every scan costs, whatever its size: sampling, planning, filling the pool, a front
+_COST_ITEM_COLUMN = 1000  # of each number of Z: whitened in float64, measured, sorted, narrowed; and besides ...
+_COST_WHITENING = 8  # ... each multiplication that whitens it, in float64 and read from memory
+_COST_COLUMN = 2  # of a pair looked at, for each column multiplied
+_COST_PAIR = 50  # of a pair looked at, besides
+_COST_KEPT = 3000  # of a pair kept: joined, cut, brought up to date at scattered places of memory
+
+_ALL_COLUMNS_AFTER = 0.2  # a floor lower by this share of the best makes a scan need all columns: a guess
+_UNSEEN = 30  # pairs of the sample that are taken to be above any floor: the tail is not in the sample
+_FILLED = 0.5  # share of the pool's capacity that pairs above the floor should take, as far as the sample can tell
+_SAMPLE_TELLS = 5  # from so many pairs of the sample on
+_MORE_THAN_LEFT = 1.5  # a scan should be good for so many times the picks that are left, and no more
+
+
+class FloorChoice:
+    """What earlier epochs of a search taught about the floor, and the choice of the next."""
+
+    def __init__(self) -> None:
+        self.picks_per_fold = 0.0  # picks that the last epoch gave for each e-fold that gains fell; 0 before it
+        self.last_share = 1.0  # the last scan's floor, as a share of the best gain
+
+    def learn(self, picks: int, best_at_start: float, best_at_end: float) -> None:
+        """An epoch of so many picks is over."""
+        folds = max(1e-3, np.log(best_at_start / best_at_end)) if best_at_end > 0 else np.inf
+        self.picks_per_fold = picks / folds
+
+    def choose(self, whitened: Whitened, best: float, capacity: int, left: int, columns_used: float) -> float:
+        """Low enough for many picks, high enough to prune and to fit the pool.
+
+        `best` is a gain known to be there, or -inf; `left` picks are to be made; the last scan multiplied this share
+        of the columns.
+        """
+        gains, far = whitened.sample(), whitened.far()
+        best = max(best, float(far[-1]) if len(far) else float(gains[-1]))
+        if best <= 0:
+            return 0.0
+        n, d = whitened.design.features.shape
+        total = len(whitened.remaining.rows)
+        seen = _pairs_seen(whitened, best) * (total / (n * (n - 1) / 2))
+        above, above_far = (len(some) - np.searchsorted(some, _SHARES * best) for some in (gains, far))
+        kept = np.minimum(seen * above_far / max(1, len(far)), total * (above + _UNSEEN) / len(gains))
+        # The last scan may have done with fewer columns.
+        more = np.maximum(0, self.last_share - _SHARES) / _ALL_COLUMNS_AFTER
+        columns = d * np.minimum(1, columns_used + more)
+        cost = _COST_SCAN + n * d * (_COST_WHITENING * d + _COST_ITEM_COLUMN)
+        cost = cost + seen * (_COST_COLUMN * columns + _COST_PAIR) + _COST_KEPT * kept
+        # Of no use: more than fits the pool, or than is left to pick.
+        expected = int(_FILLED * capacity / total * len(gains))
+        fits = float(gains[-expected]) if _SAMPLE_TELLS <= expected < len(gains) else 0.0
+        worth = -np.log(np.maximum(_SHARES, min(fits / best, 0.999)))
+        if self.picks_per_fold > 0:
+            worth = np.minimum(worth, _MORE_THAN_LEFT * left / self.picks_per_fold)
+        floor = best * float(_SHARES[np.argmin(cost / worth)])
+        floor = min(max(floor, fits), best * (1 - 1e-6))
+        self.last_share = floor / best
+        return floor
+
+
+def _pairs_seen(whitened: Whitened, best: float) -> Floats:
+    """How many of all pairs of items a scan with each of the floors has to look at, by the items' lengths."""
+    n = len(whitened.reach)
+    # Lengths at ranks ever farther apart stand for all: it is the few longest that count.
+    ranks = np.unique(np.geomspace(1, n, 300).astype(np.int64))
+    lengths = np.sqrt(np.sort(whitened.reach)[n - ranks])
+    weights = np.diff(ranks, prepend=0)
+    below = np.concatenate([[0], np.cumsum(weights)])
+    needed = np.sqrt(whitened.needed(_SHARES * best))
+    reached = np.searchsorted(-lengths, lengths[None, :] - needed[:, None], side="right")
+    seen: Floats = below[reached] @ weights / 2
+    return seen

@@ -1,0 +1,92 @@
+"""The front: the best part of the pool, exact in float64 and updated at every pick. Picks are made here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairsmith.data.arrays import Bools, Floats, Ints
+from pairsmith.design.information import Design
+from pairsmith.design.kernels import pair_distances
+from pairsmith.engine import kernels
+from pairsmith.engine.pool import Epoch, Pool
+from pairsmith.engine.top_pairs import EQUAL, renumber
+
+NEAR = 1e-9  # picks are made among gains this close, relatively, by computing them once more
+
+_MULTIPLICATIONS_AT_ONCE = 3e6  # about, in one burst of picks: a few milliseconds
+_PICKS_AT_ONCE = 256
+
+
+@dataclass
+class Front:
+    """Pairs of the pool in the order of pairs, which decides between equals, with their gains."""
+
+    chosen: Ints  # their places in the pool
+    items: Ints  # the items that `first` and `second` are places among
+    arrays: kernels.FrontArrays  # value (the gain, or a bound close to it), first, second, weight, X, listed
+    limit: float = np.inf  # what is outside, or has lost its digits, is at most this
+
+    @classmethod
+    def empty(cls, d: int) -> Front:
+        none, nowhere = np.empty(0), np.empty(0, dtype=np.int32)
+        nothing = np.empty(0, dtype=np.int64)
+        return cls(
+            nothing, nothing, kernels.FrontArrays(none, nowhere, nowhere, none, np.empty((0, d)), nothing)
+        )  # fmt: skip
+
+    @classmethod
+    def drawn(cls, pool: Pool, outside: float, design: Design, afresh: bool) -> Front:
+        """The pairs of the pool whose bound is at least `outside`; with `afresh`, gains are computed from the root."""
+        bound, _, i, j, weight = pool.arrays
+        chosen = np.flatnonzero(bound >= outside if outside > -np.inf else bound > -np.inf)
+        chosen = chosen[np.lexsort((j[chosen], i[chosen]))]
+        items, first, second = renumber(design.n, pool.items[i[chosen]], pool.items[j[chosen]])
+        X, own_weight = design.rows(items), weight[chosen] if len(weight) else weight
+        value = _gains(design, X, first, second, own_weight) if afresh else bound[chosen]
+        listed = np.empty(len(chosen), dtype=np.int64)
+        return cls(chosen, items, kernels.FrontArrays(value, first, second, own_weight, X, listed))
+
+    def best(self, root: Floats) -> float:
+        """The largest gain; those that come near it are exact then."""
+        top, _ = kernels.refine(self.arrays, root, NEAR)
+        return float(top)
+
+    def burst(self, d: int) -> int:
+        """How many picks to make in one go, so that an interrupt or a progress bar does not wait."""
+        multiplications = self.arrays.X.size + 3 * d**2 + 2 * len(self.chosen)
+        return min(max(int(_MULTIPLICATIONS_AT_ONCE / multiplications), 1), _PICKS_AT_ONCE)
+
+    def pick(self, design: Design, epoch: Epoch, count: int) -> tuple[Ints, Floats, Floats]:
+        """Take up to `count` times the best pair into the design's root, as long as it is the best of all.
+
+        Returns the places of those picked, their d_ij, and the design's terms() before each.
+        """
+        picked = kernels.Picked(
+            np.empty(count, dtype=np.int64), np.empty(count), np.empty(count), epoch.room_for(count)
+        )
+        rule = kernels.PickRule(self.limit, epoch.margin, NEAR, EQUAL)
+        done = kernels.picks(self.arrays, design.root, design.sizes, count, rule, picked)
+        epoch.picks += done
+        return picked.place[:done], picked.d[:done], picked.terms[:done]
+
+    def pairs(self, place: Ints) -> tuple[list[int], list[int]]:
+        """The items i and j of the pairs at these places."""
+        first, second = self.arrays.first[place], self.arrays.second[place]
+        return self.items[first].tolist(), self.items[second].tolist()
+
+    def drop_full(self, full: Bools) -> None:
+        """Pairs with an item at its cap can be picked no more."""
+        own = full[self.items]
+        self.arrays.value[own[self.arrays.first] | own[self.arrays.second]] = -np.inf
+
+
+def _gains(design: Design, X: Floats, first: Any, second: Any, weight: Floats) -> Floats:
+    """d_ij, or w_ij d_ij, of pairs of the rows of X at this moment."""
+    Z, gains = X, np.empty(len(first))
+    for factor in design.whitener():
+        Z = Z @ factor
+    pair_distances(Z, Z, first, second, gains)
+    return gains * weight if len(weight) else gains

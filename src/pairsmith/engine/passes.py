@@ -1,0 +1,145 @@
+"""A pass over the pairs, carried out: by threads of this process, or by whoever keeps to the same protocol."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.candidates import Remaining
+from pairsmith.design.information import Design
+from pairsmith.design.kernels import distances
+from pairsmith.engine import kernels
+from pairsmith.engine.screening import PlacedItems, ScreenPlan, TileRows
+from pairsmith.engine.threads import Workers
+from pairsmith.engine.top_pairs import Hits, TopPairs
+from pairsmith.engine.whitened import Whitened, whiten
+
+Tell = Callable[[str], None]
+
+PAIRS_AT_ONCE = 1 << 18  # in float64, by one thread
+_NUMBERS_AT_ONCE = 1 << 18  # of Z that one thread treats at a time
+_BATCHES_PER_THREAD = 32  # into which the strips of a pass are cut, so that no thread waits long for the others
+
+
+class Passes(Protocol):
+    """What is done to all items or all pairs. `pairsmith.cluster.scan.InTasks` does it on a cluster."""
+
+    @property
+    def second_look(self) -> bool:
+        """Whether Z of any pair is at hand, so that a screen may leave out columns and look at few pairs again."""
+
+    def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
+        """|z_i|^2 of all items, the sum of squares of each column of Z, and Z itself if it is kept in this process."""
+
+    def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
+        """Add the planned pairs whose bound reaches the floor; pairs that are gone may be among them."""
+
+    def exact(self, whitened: Whitened, top: TopPairs) -> None:
+        """Add the candidates that are left whose gain, in float64, reaches the floor."""
+
+
+class InThreads:
+    """Passes by threads of this process. Z is kept if it takes no more than `memory` bytes."""
+
+    def __init__(
+        self, design: Design, remaining: Remaining, team: Workers, _diagnostics: dict[str, Any], tell: Tell, memory: int
+    ) -> None:
+        self.features, self.remaining, self.team, self.tell = design.features, remaining, team, tell
+        n, d = design.features.shape
+        self.items_at_once = max(1, _NUMBERS_AT_ONCE // d)
+        # Kept from scan to scan: memory given back and asked for again is slow.
+        self.norms = np.empty(n)
+        self.Z: Floats | None = np.empty((n, d)) if n * d * 8 <= memory else None
+        self.float32_rows: npt.NDArray[np.float32] = np.empty(0, dtype=np.float32)
+
+    @property
+    def second_look(self) -> bool:
+        return self.Z is not None
+
+    def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
+        (n, d), step = self.features.shape, self.items_at_once
+        energies = np.zeros((-(-n // step), d))
+
+        def work(at: int) -> None:
+            block = slice(at * step, min((at + 1) * step, n))
+            Z = whiten(self.features, block, factors, None if self.Z is None else self.Z[block])
+            kernels.measure(Z, self.norms[block], energies[at])
+
+        self.team.share(work, range(len(energies)))
+        return self.norms, energies.sum(axis=0), self.Z
+
+    def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
+        items = self._tile_rows(whitened, plan)
+        total = plan.pairs[-1] if len(plan.pairs) else 0
+        shares = np.linspace(0, 1, _BATCHES_PER_THREAD * self.team.threads + 1)[1:-1]
+        batches = [batch for batch in np.split(plan.strips, np.searchsorted(plan.pairs, shares * total)) if len(batch)]
+        own, lock, done = threading.local(), threading.Lock(), 0
+
+        def work(batch: Ints) -> None:
+            nonlocal done
+            if not hasattr(own, "scratch"):
+                own.scratch = plan.screening.scratch()
+            for hits in plan.screening.hits(items, items, batch, top, own.scratch):
+                with lock:
+                    top.add(hits)
+            with lock:
+                done += 1
+                self.tell(f"scanning {len(self.remaining.rows):.2g} pairs, {done / len(batches):.0%}")
+
+        self.team.share(work, batches)
+
+    def _tile_rows(self, whitened: Whitened, plan: ScreenPlan) -> TileRows:
+        """All items that take part, in float32."""
+        screening, order, scores = plan.screening, plan.order, whitened.design.scores
+        size = len(order) * screening.row_width
+        if size > len(self.float32_rows):
+            self.float32_rows = np.empty(size, dtype=np.float32)
+        rows = self.float32_rows[:size].reshape(len(order), -1)
+        placed = PlacedItems(0, order, whitened.norms[order], None if scores is None else scores[order])
+
+        def work(low: int) -> None:
+            block = slice(low, low + self.items_at_once)
+            Z, which = self.Z, order[block]
+            if Z is None:
+                Z, which = whiten(self.features, which, whitened.factors), np.arange(len(which), dtype=np.int32)
+            own_scores = None if placed.scores is None else placed.scores[block]
+            screening.write_float32_rows(Z, which, placed.norms[block], own_scores, rows[block])
+
+        self.team.share(work, range(0, len(order), self.items_at_once))
+        return TileRows(placed, rows, self.Z, order)
+
+    def exact(self, whitened: Whitened, top: TopPairs) -> None:
+        rows, lock, done = self.remaining.rows, threading.Lock(), 0
+        Z = whitened.rows(np.arange(rows.n_items)) if whitened.Z is None else whitened.Z
+        blocks = rows.blocks(PAIRS_AT_ONCE)
+        arrays = rows.partner, rows.first, rows.count, rows.start
+
+        def work(block: tuple[int, int]) -> None:
+            nonlocal done
+            hits = reaching(Z, arrays, whitened.design.scores, *block, top.floor)
+            hits = hits.only(top.wanted(hits) & ~whitened.gone(hits.i, hits.j))
+            with lock:
+                top.add(hits)
+                done += 1
+                self.tell(f"scanning {len(rows):.2g} pairs in float64, {done / len(blocks):.0%}")
+
+        self.team.share(work, blocks)
+
+
+def reaching(
+    Z: Floats, arrays: tuple[Any, Any, Any, Any], scores: Floats | None, low: int, high: int, floor: float
+) -> Hits:
+    """Pairs of the rows low to high - 1 of these `Rows`, as their arrays, whose gain in float64 reaches the floor."""
+    size = int(arrays[3][high] - arrays[3][low])
+    gains, out = np.empty((2, size + 1))
+    i, j = np.empty((2, size + 1), dtype=np.int32)
+    distances(Z, *arrays, low, high, gains)
+    if scores is not None:
+        kernels.weigh(gains, scores, *arrays, low, high)
+    found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
+    return Hits(i[:found], j[:found], out[:found])
