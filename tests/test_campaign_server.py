@@ -106,10 +106,10 @@ def test_at_the_limit_for_files_asyncio_says_it_once(capsys):
     logger.error("something else")
     assert len(seen) == 1
     assert capsys.readouterr().err.count("no more files can be opened") == 1
-    assert limit.room(1)  # it is over
+    assert limit.allows(1)  # it is over
     logger.error("socket.accept() out of system resource")
     assert capsys.readouterr().err == ""  # and so soon again is no news
     limit.told -= server.MINUTE
-    limit.room(1)
+    limit.allows(1)
     logger.error("socket.accept() out of system resource")
     assert capsys.readouterr().err.count("\n") == 1

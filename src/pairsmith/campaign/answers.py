@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
-    """A row an answer: first, second and left (rows of items), outcome, labeller, seconds, at.
+    """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at.
 
     Skips are no answers, and those taken back do not stand.
     """

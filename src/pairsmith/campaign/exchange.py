@@ -1,8 +1,9 @@
 """Answers written to files and read from files.
 
-csv, jsonl and parquet have a row an answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left (the
-item that was shown left), labeller, seconds and time. What is exported, imported and exported again is the same file;
-what is imported twice counts once. choix and dpo know only who won: ties are left out, and they cannot be read back.
+csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
+(the item that was shown left), labeller, seconds and time. What is exported, imported and exported again is the same
+file; what is imported twice counts once. choix and dpo know only who won: ties are left out, and they cannot be read
+back.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
 
 
 def _dpo(store: Store, groups: npt.NDArray[np.object_] | None, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
-    """Preferences to tune a language model by: an object an answer; the prompt is the group, or the question."""
+    """Preferences to tune a language model by: one object for each answer; the prompt is the group, or the question."""
     texts = {int(row): _text(store, int(row)) for row in np.unique(np.concatenate([winners, losers]))}
     return [
         {
@@ -148,7 +149,7 @@ def _text(store: Store, row: int) -> str:
 
 
 def _tasks(store: Store, table: pd.DataFrame, standing: pd.DataFrame) -> list[dict[str, Any]]:
-    """Label Studio's tasks: one for each pair on its sides, with an annotation an answer.
+    """Label Studio's tasks: one for each pair on its sides, with an annotation for each answer.
 
     Its Pairwise tag knows left and right; a tie is the choice "tie" of a Choices tag.
     """

@@ -31,12 +31,15 @@ def _refuse_self_pairs(connection: sa.Connection) -> None:
                 f'CREATE TRIGGER pairs_differ_{event} BEFORE {event} ON pairs WHEN NEW."first" >= NEW."second"'
                 " BEGIN SELECT RAISE(ABORT, 'CHECK constraint failed: pairs_differ'); END"
             )
-    else:  # not valid: of what is there nothing is asked
+    else:  # NOT VALID: rows that are there already are not checked, so self-pairs may stay
         run('ALTER TABLE pairs ADD CONSTRAINT pairs_differ CHECK ("first" < "second") NOT VALID')
 
 
 def _confine_files(connection: sa.Connection) -> None:
-    """Files by their place in a folder of the campaign, and seals; what was made before is not confirmed by anybody."""
+    """Name files by their place in one folder of the campaign, and add seals.
+
+    A campaign that was made before has no seal: it counts as confirmed by nobody.
+    """
     connection.exec_driver_sql("ALTER TABLE people ADD COLUMN seal TEXT")
     connection.exec_driver_sql("CREATE INDEX pairs_second ON pairs (second)")
     shown = {row.row: row.parts for row in connection.execute(sa.select(items.c.row, items.c.parts))}

@@ -41,7 +41,7 @@ pairs = sa.Table(
     sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
     sa.UniqueConstraint("first", "second"),
     sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
-    sa.Index("pairs_second", "second"),  # with the constraint's own: the pairs of an item
+    sa.Index("pairs_second", "second"),  # with the index of the constraint above, it finds all pairs of an item
 )
 sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
 people = sa.Table(

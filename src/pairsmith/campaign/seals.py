@@ -17,7 +17,8 @@ from pathlib import Path
 from pairsmith.campaign.database import CampaignError
 
 LENGTH = 32  # bytes of the key
-_known: dict[Path, bytes] = {}  # keys that were read: requests need them, and files may have run out
+# Keys that were read. Requests need them even when the process has run out of files that it may open.
+_keys_read: dict[Path, bytes] = {}
 
 
 class NoKey(CampaignError):
@@ -45,8 +46,8 @@ def key(make: bool = True) -> bytes | None:
         place = home() / "key"
     except RuntimeError:  # nobody knows where home is
         place = Path("~/pairsmith/key")
-    if place in _known:
-        return _known[place]
+    if place in _keys_read:
+        return _keys_read[place]
     try:
         try:
             found = place.read_bytes()
@@ -65,7 +66,7 @@ def key(make: bool = True) -> bytes | None:
         if not make:
             return None
         raise NoKey(f"{place} is no key of pairsmith ({len(found)} bytes, not {LENGTH}); delete it, and confirm anew")
-    _known[place] = found
+    _keys_read[place] = found
     return found
 
 

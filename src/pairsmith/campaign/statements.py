@@ -72,7 +72,7 @@ def _free(repeats: bool) -> sa.Select[tuple[int, int, int]]:
     closed = ("skipped",) if repeats else ("answered", "skipped")
     held = (own.c.state == "open") & (own.c.expires > _given("now"))
     query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second).where(
-        sa.text("wanted > 0"),  # in these words it finds the partial index
+        sa.text("wanted > 0"),  # written like this, so that the database uses the partial index
         pairs.c.wanted > being,
         ~sa.exists().where(theirs, own.c.state.in_(closed) | held),
     )

@@ -59,7 +59,7 @@ class Gate:
         while more:
             message = await receive()
             if message["type"] != "http.request":
-                return  # gone
+                return  # the client has left
             body += message.get("body", b"")
             more = message.get("more_body", False)
             if len(body) > LARGEST:

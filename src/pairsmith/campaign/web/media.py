@@ -70,7 +70,7 @@ class _Streamed(StreamingResponse):
 
 
 def _respond(file: BinaryIO, media_type: str, request: Request) -> Response:
-    """This file, or the one range of it that is asked for, or nothing where it is known."""
+    """This file, or the one range of it that is asked for, or nothing where the browser has it already."""
     found = os.fstat(file.fileno())
     size, tag = found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
     headers = {

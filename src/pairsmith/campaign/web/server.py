@@ -32,7 +32,8 @@ class Limit:
         self.most = max(8, (files - RESERVED - BACKLOG) // 2)  # each may have a file of the campaign open
         self.told, self.reached = -MINUTE, False
 
-    def room(self, count: int) -> bool:
+    def allows(self, count: int) -> bool:
+        """Whether there may be so many connections."""
         if count <= self.most:
             self.reached = False
             return True
@@ -61,7 +62,7 @@ class Patient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if self.limit.room(len(self.connections)):
+        if self.limit.allows(len(self.connections)):
             self._expect()
         else:
             transport.abort()
