@@ -111,7 +111,8 @@ def draw_ranking(frame: pd.DataFrame, path: Path, level: float) -> None:
     places = list(range(len(shown), 0, -1))
     axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
     axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
-    axis.set_yticks(places, [str(name) for name in shown["id"]], fontsize=8, parse_math=False)  # "$" is a letter
+    names = [printable(str(name)) for name in shown["id"]]
+    axis.set_yticks(places, names, fontsize=8, parse_math=False)  # "$" is a letter
     if len(shown) < len(frame):
         axis.axhline(30.5, color="0.6", ls=":", lw=1)
         axis.annotate(
