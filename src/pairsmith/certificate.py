@@ -24,6 +24,7 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.passes import Tell
 from pairsmith.engine.scan import Scan
+from pairsmith.engine.search import COMPLETE
 from pairsmith.engine.threads import workers
 
 _POOL = 100_000  # pairs that a scan may keep, if they are not fewer than needed
@@ -89,7 +90,9 @@ def _largest(scan: Scan, count: int) -> tuple[Ints, Floats]:
     candidates = scan.remaining
     count = min(count, len(candidates.rows) - len(candidates.taken))
     whitened = scan.whiten()
-    if candidates.rows.groups is None:
+    if len(candidates.rows) <= COMPLETE:
+        (i, j, gains), floor = scan.every_pair(whitened), 0.0
+    elif candidates.rows.groups is None:
         (i, j, gains), floor = scan.exact(whitened, 0.0, count)
     else:
         far = whitened.far()  # so many gains are attained, so the count-th largest is no lower

@@ -35,6 +35,11 @@ def compiled(function):
     return njit(function, **_HOW)
 
 
+def inlined(function):
+    """Part of each kernel that calls it, and compiled with that: a kernel of its own would be compiled twice over."""
+    return njit(function, inline="always", **_HOW)
+
+
 # A value got by subtraction has lost digits once it is this small beside the last one computed afresh.
 CANCELLED = 1e-2
 
@@ -101,8 +106,8 @@ def pair_distances(Y, Z, i, j, out):
         out[e] = total
 
 
-@compiled
-def include(root, u, s, v):
+@inlined
+def include_inlined(root, u, s, v):
     """Include x in the design A, where u = W'x and s = |u|^2: W becomes a root of (A + x x')^-1, in place.
 
     Fills v = A^-1 x / sqrt(1 + s), the v of Alg. 4, with A as it was, and overwrites u.
@@ -131,6 +136,12 @@ def include(root, u, s, v):
             for b in range(d):
                 root[a, b] -= image * u[b]
             root[a, own] = v[a] / np.sqrt(s)
+
+
+@compiled
+def include(root, u, s, v):
+    """`include_inlined` as a kernel of its own, for Python to call."""
+    include_inlined(root, u, s, v)
 
 
 @compiled

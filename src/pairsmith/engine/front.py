@@ -51,7 +51,9 @@ class Front:
 
     def best(self, root: Floats) -> float:
         """The largest gain; those that come near it are exact then."""
-        top, _ = kernels.refine(self.arrays, root, NEAR)
+        nothing = np.empty(0)
+        picked = kernels.Picked(np.empty(0, dtype=np.int64), nothing, nothing, np.empty((0, len(root))))
+        _, top = kernels.picks(self.arrays, root, nothing, 0, kernels.PickRule(np.inf, 0.0, NEAR, EQUAL), picked)
         return float(top)
 
     def burst(self, d: int) -> int:
@@ -68,7 +70,7 @@ class Front:
             np.empty(count, dtype=np.int64), np.empty(count), np.empty(count), epoch.room_for(count)
         )
         rule = kernels.PickRule(self.limit, epoch.margin, NEAR, EQUAL)
-        done = kernels.picks(self.arrays, design.root, design.sizes, count, rule, picked)
+        done, _ = kernels.picks(self.arrays, design.root, design.sizes, count, rule, picked)
         epoch.picks += done
         return picked.place[:done], picked.d[:done], picked.terms[:done]
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pairsmith.design.kernels import compiled, include
+from pairsmith.design.kernels import compiled, include_inlined, inlined
 
 # Arguments that belong together. numba takes named tuples as they are.
 
@@ -191,6 +191,21 @@ def weigh(gains, scores, partner, first, count, start, low, high):
 
 
 @compiled
+def _project(X, root, i, j, u):
+    """u = W'(x_i - x_j); returns |u|^2."""
+    for b in range(len(u)):
+        u[b] = 0.0
+    for a in range(X.shape[1]):
+        x = X[i, a] - X[j, a]
+        for b in range(X.shape[1]):
+            u[b] += x * root[a, b]
+    total = 0.0
+    for b in range(X.shape[1]):
+        total += u[b] * u[b]
+    return total
+
+
+@inlined
 def refine(front, root, near):
     """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
 
@@ -231,27 +246,7 @@ def refine(front, root, near):
     return top, count
 
 
-@compiled
-def picks(front, root, sizes, count, rule, picked):
-    """Take up to `count` times the best pair of the front into the design; returns how many times it could.
-
-    `sizes` is the design's. Ends when the best no longer reaches the limit.
-    """
-    for m in range(count):
-        top, close = refine(front, root, rule.near)
-        if top == -np.inf or top - rule.margin * abs(top) < rule.limit:
-            return m
-        picked.terms[m] = 0.0
-        for a in range(root.shape[0]):
-            total = 0.0
-            for b in range(root.shape[1]):
-                total += root[a, b] ** 2
-            picked.terms[m] += sizes[a] * np.sqrt(total)
-        picked.place[m], picked.d[m] = _take(front, root, picked.V[m], rule.equal, close)
-    return count
-
-
-@compiled
+@inlined
 def _take(front, root, v, equal, close):
     """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e.
 
@@ -265,9 +260,16 @@ def _take(front, root, v, equal, close):
     u = np.empty(X.shape[1])
     _project(X, root, first[place], second[place], u)
     if len(weight) > 0:
-        u *= np.sqrt(weight[place])
-    include(root, u, s, v)
-    rho = np.dot(X, v)
+        for b in range(len(u)):
+            u[b] *= np.sqrt(weight[place])
+    include_inlined(root, u, s, v)
+    # A loop and not np.dot, which takes half a second to compile and is no faster.
+    rho = np.empty(len(X))
+    for i in range(len(X)):
+        total = 0.0
+        for a in range(len(v)):
+            total += X[i, a] * v[a]
+        rho[i] = total
     if len(weight) > 0:
         for e in range(len(value)):
             value[e] -= weight[e] * (rho[first[e]] - rho[second[e]]) ** 2
@@ -279,14 +281,23 @@ def _take(front, root, v, equal, close):
 
 
 @compiled
-def _project(X, root, i, j, u):
-    """u = W'(x_i - x_j); returns |u|^2."""
-    u[:] = 0.0
-    for a in range(X.shape[1]):
-        x = X[i, a] - X[j, a]
-        for b in range(X.shape[1]):
-            u[b] += x * root[a, b]
-    total = 0.0
-    for b in range(X.shape[1]):
-        total += u[b] * u[b]
-    return total
+def picks(front, root, sizes, count, rule, picked):
+    """Take up to `count` times the best pair of the front into the design: how many times it could, the best before.
+
+    `sizes` is the design's. Ends when the best no longer reaches the limit. With a count of 0 it only finds the best.
+    """
+    m = 0
+    while True:
+        top, close = refine(front, root, rule.near)
+        if m >= count or top == -np.inf or top - rule.margin * abs(top) < rule.limit:
+            return m, top
+        picked.terms[m] = 0.0
+        for a in range(root.shape[0]):
+            total = 0.0
+            for b in range(root.shape[1]):
+                total += root[a, b] ** 2
+            picked.terms[m] += sizes[a] * np.sqrt(total)
+        picked.place[m], picked.d[m] = _take(front, root, picked.V[m], rule.equal, close)
+        m += 1
+        if m == count:
+            return m, top

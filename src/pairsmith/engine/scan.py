@@ -67,6 +67,16 @@ class Scan:
         found, floor, _ = largest(join(top.hits), capacity, top.floor)
         return found, floor
 
+    def every_pair(self, whitened: Whitened) -> Hits:
+        """All candidates that remain, with their gains in float64: for so few that it costs nothing.
+
+        Pair by pair, by a kernel that compiles in a quarter of the time of those of `exact`.
+        """
+        i, j = self.remaining.rows.pairs(np.arange(len(self.remaining.rows))).astype(np.int32).T
+        left = ~whitened.gone(i, j)
+        i, j = i[left], j[left]
+        return Hits(i, j, whitened.gains(i, j))
+
     def screened(self, whitened: Whitened, floor: float, capacity: int) -> tuple[Hits, float]:
         """Pairs whose bound from float32 products reaches the floor, which rises if they overflow the capacity.
 

@@ -139,7 +139,9 @@ class _Search:
         self.epoch = Epoch(self.d)
         self.diagnostics["scans"] += 1
         whitened = self.scan.whiten()
-        if self.complete:
+        if self.complete and len(self.remaining.rows) <= COMPLETE:
+            found = self._fill(self.scan.every_pair(whitened), -np.inf, exact=True)
+        elif self.complete:
             found = self._fill(*self.scan.exact(whitened, -np.inf, len(self.remaining.rows)), exact=True)
         elif self.remaining.rows.groups is None:
             self.diagnostics["float64_scans"] += 1
