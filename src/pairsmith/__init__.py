@@ -9,7 +9,9 @@ The map, from the outside in:
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
     selection    select() and Selection: problem -> criterion -> run -> selection
-    criteria     what a pair is worth
+    run          steps taken and timed: progress, checkpoint, certificate
+    criteria     what a pair is worth: the registry, and a module a criterion
+    problem      what select() is asked, checked once
     cluster      the engine's scans on the workers of a Dask cluster
     model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     certificate  how far the picks can be from the best possible ones
