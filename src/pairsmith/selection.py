@@ -23,6 +23,7 @@ from pairsmith.data.features import COMFORTABLE, Features
 from pairsmith.data.frames import as_features, check_finite, check_ids
 from pairsmith.data.memory import available_memory
 from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
+from pairsmith.design.compiling import compiling
 from pairsmith.files.checkpoint import Checkpoint
 from pairsmith.files.write import write_whole
 from pairsmith.paper.greedy import ALGORITHMS
@@ -195,13 +196,15 @@ def select(
     logdet_before, bound, optimality = design.logdet, None, None
     journal = Journal(began, problem.k, progress, saved)
     work = Work(problem, design, problem.remaining(), belief, rng, threads, memory, journal.tell, pool_size)
-    replay(work, criterion, journal)
-    if cluster is not None:
-        work = replace(work, scan=cluster.scan(features))
-    with journal, nullcontext() if cluster is None else cluster.keeping_copies():
-        take(work, partial(paper_steps, algorithm) if algorithm in ALGORITHMS else criterion.steps, journal)
-        if refinements is not None and journal.steps:
-            bound, optimality = certified(work, criterion, journal, logdet_before, refinements)
+    with compiling() as compiled:
+        replay(work, criterion, journal)
+        if cluster is not None:
+            work = replace(work, scan=cluster.scan(features))
+        with journal, nullcontext() if cluster is None else cluster.keeping_copies():
+            take(work, partial(paper_steps, algorithm) if algorithm in ALGORITHMS else criterion.steps, journal)
+            if refinements is not None and journal.steps:
+                bound, optimality = certified(work, criterion, journal, logdet_before, refinements)
+    work.diagnostics["compiling"] = compiled.seconds
     _warn_of(work, len(journal.steps))
     return Selection(
         pairs=journal.pairs,

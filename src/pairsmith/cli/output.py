@@ -69,8 +69,10 @@ def summarise(selection: Selection, path: Path) -> None:
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show an id still gets its table
     console = Console(highlight=False)
     before, after = selection.logdet_before, selection.logdet[-1]
+    compiled = selection.diagnostics["compiling"]
+    once = f", after {compiled:.1f} s of compiling, once on this machine" if compiled else ""
     console.print(
-        f"Picked {counted(len(selection), 'pair')} in {selection.seconds[-1]:.2f} s"
+        f"Picked {counted(len(selection), 'pair')} in {max(0.0, selection.seconds[-1] - compiled):.2f} s{once}"
         f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
     )
     console.print(f"log det of the information: {before:.3f} before, {after:.3f} with them.")
