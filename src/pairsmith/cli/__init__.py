@@ -50,6 +50,7 @@ def main() -> None:
         with interruption.until_terminated(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's, for old matplotlib, are of both kinds
             warnings.showwarning = lambda text, *_args, **_more: print(
                 printable(f"Warning: {_in_options(str(text))}"), file=sys.stderr
             )

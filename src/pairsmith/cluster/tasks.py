@@ -12,7 +12,6 @@ from pairsmith.cluster.cache import CACHE, Arrays, buffer
 from pairsmith.cluster.features import OnWorker, by_parts
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import Rows
-from pairsmith.engine import kernels
 from pairsmith.engine.passes import PAIRS_AT_ONCE, reaching
 from pairsmith.engine.screening import PlacedItems, Screening, TileRows
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join
@@ -56,7 +55,8 @@ def measure(features: OnWorker, whitener: Whitener, low: int, high: int) -> tupl
     given = features.span(low, high)
     for begin in range(0, high - low, step):
         Z = whitener.whiten(given[begin : begin + step])
-        kernels.measure(Z, norms[begin : begin + step], energy)
+        np.einsum("ic,ic->i", Z, Z, out=norms[begin : begin + step])
+        energy += np.einsum("ic,ic->c", Z, Z)
     return norms, energy
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -16,7 +17,9 @@ def _blas_libraries() -> threadpoolctl.ThreadpoolController:
     """Looked for once, which takes a millisecond."""
     import scipy.linalg.cython_blas  # noqa: F401  (what the kernels' products call; now it is loaded to be found)
 
-    return threadpoolctl.ThreadpoolController()
+    # By a thread of its own: older threadpoolctl looks in a function called from C, in which Ctrl-C would be lost.
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(threadpoolctl.ThreadpoolController).result()
 
 
 _blas_lock = threading.Lock()

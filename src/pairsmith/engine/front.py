@@ -34,7 +34,9 @@ class Front:
         none, nowhere = np.empty(0), np.empty(0, dtype=np.int32)
         nothing = np.empty(0, dtype=np.int64)
         return cls(
-            nothing, nothing, kernels.FrontArrays(none, nowhere, nowhere, none, np.empty((0, d)), nothing)
+            nothing,
+            nothing,
+            kernels.FrontArrays(none, nowhere, nowhere, none, np.empty((0, d)), nothing, none, np.empty(d)),
         )  # fmt: skip
 
     @classmethod
@@ -47,7 +49,8 @@ class Front:
         X, own_weight = design.rows(items), weight[chosen] if len(weight) else weight
         value = _gains(design, X, first, second, own_weight) if afresh else bound[chosen]
         listed = np.empty(len(chosen), dtype=np.int64)
-        return cls(chosen, items, kernels.FrontArrays(value, first, second, own_weight, X, listed))
+        scratch = listed, np.empty(len(X)), np.empty(X.shape[1])
+        return cls(chosen, items, kernels.FrontArrays(value, first, second, own_weight, X, *scratch))
 
     def best(self, root: Floats) -> float:
         """The largest gain; those that come near it are exact then."""

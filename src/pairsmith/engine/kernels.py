@@ -53,7 +53,9 @@ class FrontArrays(NamedTuple):
     second: Any
     weight: Any  # empty where all weights are 1
     X: Any  # the features of its items
-    listed: Any  # scratch
+    listed: Any  # scratch, a place a pair
+    rho: Any  # scratch, a number an item
+    u: Any  # scratch, a number a feature
 
 
 class PickRule(NamedTuple):
@@ -72,18 +74,6 @@ class Picked(NamedTuple):
     d: Any  # d_ij, weight included
     terms: Any  # Design.terms() before it
     V: Any  # row m is the v of pick m
-
-
-@compiled
-def measure(Z, norms, energy):
-    """norms_i = |z_i|^2 and energy_c += the sum over i of z_ic^2, in one pass."""
-    for i in range(Z.shape[0]):
-        total = 0.0
-        for c in range(Z.shape[1]):
-            square = Z[i, c] * Z[i, c]
-            energy[c] += square
-            total += square
-        norms[i] = total
 
 
 @compiled
@@ -205,6 +195,10 @@ def _project(X, root, i, j, u):
     return total
 
 
+# Compiling them is most of what a first pick takes, so these three do without np.empty, min and max, which numba would
+# compile too.
+
+
 @inlined
 def refine(front, root, near):
     """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
@@ -212,11 +206,10 @@ def refine(front, root, near):
     Until then values are upper bounds. `front.listed` gets the places of those computed now, ascending; they depend on
     nothing but the picks so far. Chunks are compared at once, and few need a closer look.
     """
-    value, first, second, weight, X, listed = front
-    u = np.empty(X.shape[1])
+    value, first, second, weight, X, listed, _, u = front
     top, best, size = -np.inf, 0, len(value)
     for low in range(0, size, 32):
-        high = min(low + 32, size)
+        high = low + 32 if low + 32 < size else size
         larger = 0
         for e in range(low, high):
             larger += value[e] > top
@@ -230,7 +223,7 @@ def refine(front, root, near):
     top = value[best] = _project(X, root, first[best], second[best], u) * (weight[best] if weighted else 1.0)
     count = 0
     for low in range(0, size, 32):
-        high = min(low + 32, size)
+        high = low + 32 if low + 32 < size else size
         reach = top - near * abs(top)
         close = 0
         for e in range(low, high):
@@ -242,7 +235,8 @@ def refine(front, root, near):
                         value[e] = _project(X, root, first[e], second[e], u) * (weight[e] if weighted else 1.0)
                     listed[count] = e
                     count += 1
-                    top = max(top, value[e])
+                    if value[e] > top:
+                        top = value[e]
     return top, count
 
 
@@ -252,19 +246,17 @@ def _take(front, root, v, equal, close):
 
     It is among the first `close` of those listed.
     """
-    value, first, second, weight, X, listed = front
+    value, first, second, weight, X, listed, rho, u = front
     place, s = -1, -1.0
     for e in listed[:close]:
         if value[e] > s + equal * abs(s):
             place, s = e, value[e]
-    u = np.empty(X.shape[1])
     _project(X, root, first[place], second[place], u)
     if len(weight) > 0:
         for b in range(len(u)):
             u[b] *= np.sqrt(weight[place])
     include_inlined(root, u, s, v)
     # A loop and not np.dot, which takes half a second to compile and is no faster.
-    rho = np.empty(len(X))
     for i in range(len(X)):
         total = 0.0
         for a in range(len(v)):

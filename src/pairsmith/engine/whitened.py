@@ -23,6 +23,7 @@ _LARGEST_WEIGHTED = np.max(logistic_weight(_T)[:, None] * (_T[:, None] ** 2 + _Q
 _SAMPLED_ITEMS = 300  # all pairs of so many items are a sample of all pairs
 _SAMPLED_PAIRS = 20_000  # where only some pairs are candidates
 _LONGEST_ITEMS = 400  # among so many of the longest items, the farthest pair is nearly always found
+_FEW_NUMBERS = 1 << 20  # in differences of pairs: they are computed before a kernel would be compiled
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,18 @@ class Whitened:
 
     def gains(self, i: Items, j: Items) -> Floats:
         """d_ij, or w_ij d_ij, in float64."""
-        gains = np.empty(len(i))
         weight = None if self.design.scores is None else self.design.weight(i, j)
         if self.Z is not None:
             Z = self.Z
         else:
             items, i, j = renumber(self.design.n, i, j)
             Z = self.rows(items)
-        pair_distances(Z, Z, i, j, gains)
+        if len(i) * Z.shape[1] <= _FEW_NUMBERS:
+            apart = Z[i] - Z[j]
+            gains: Floats = np.einsum("ec,ec->e", apart, apart)
+        else:
+            gains = np.empty(len(i))
+            pair_distances(Z, Z, i, j, gains)
         return gains if weight is None else gains * weight
 
     def gone(self, i: Items, j: Items) -> Bools:
