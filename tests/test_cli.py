@@ -305,6 +305,7 @@ def test_standard_input_can_be_a_table(tmp_path, run):
         assert subprocess.run(command, stdin=file, capture_output=True, text=True, check=True).stdout == expected
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_line_that_names_the_file(tmp_path, run):
     """Files that may not grow beyond 100 bytes are what everybody can make of a full disk."""
     limited = (
@@ -566,6 +567,7 @@ def test_whole_numbers_of_an_array_are_not_rounded_either(run):
     assert refused(run("rank large.npy m.json"), "X holds a whole number beyond 2^53 at row 0")
 
 
+@pytest.mark.slow
 def test_closed_streams_take_nothing_with_them(tmp_path):
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((20, 3)))
     (tmp_path / "won.csv").write_text("winner,loser\n1,2\n2,3\n")

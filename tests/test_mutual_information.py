@@ -96,6 +96,7 @@ def test_many_answers_to_the_same_question(mean, deviation):
     assert selection.gains.sum() == pytest.approx(exact, rel=0.1)
 
 
+@pytest.mark.slow
 def test_more_is_told_than_samples_could_show():
     """1024 samples can be told apart by log 1024 nats; 60 answers about 20 coefficients tell more."""
     X = np.random.default_rng(0).standard_normal((25, 20))

@@ -147,6 +147,7 @@ def test_against_exact_arithmetic(ridge, scales):
         assert_exactly_greedy(selection, X, all_pairs(6), ridge, tolerance=1e-8)
 
 
+@pytest.mark.slow
 def test_at_scale():
     """The paper's largest problem: ten steps of the 200, against every one of 112,492,500 pairs in float64."""
     X = gaussian(15_000, 400)

@@ -170,7 +170,7 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
         if rule == kernels.FACTORIZATION and step and not memoize:
             design.whiten(factor, out=Z)
             fresh[:] = step
-        known = kernels.Known(design.X, factor, Z, fresh, V, rho)
+        known = kernels.GainSources(design.X, factor, Z, fresh, V, rho)
         pair = -2
         while pair == -2:
             pair, size, evaluations = kernels.lazy_maximum(

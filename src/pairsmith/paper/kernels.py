@@ -35,7 +35,7 @@ class Heap(NamedTuple):
     afresh: npt.NDArray[np.float32]  # for the scalar rule, the gain when last computed from scratch; else empty
 
 
-class Known(NamedTuple):
+class GainSources(NamedTuple):
     """What gains are brought up to date from; what a rule does not need is empty."""
 
     X: Floats
