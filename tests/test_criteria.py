@@ -48,10 +48,10 @@ def test_log_det_is_told_as_it_is_whatever_a_gain_is(objective):
     known = {"labeled": labeled, "comparisons": compared, "model": model}
     selection = ps.select(X, 5, ridge=0.5, objective=objective, random_state=0, **known)
     scores = np.zeros(len(X))
-    if CRITERIA[objective].weights:
+    if CRITERIA[objective].scores_that_weigh:
         belief = Belief(model.coef_, model.covariance_root_, X @ model.coef_)
-        scores = CRITERIA[objective].weights(from_array(X), belief)
-    unit = 0.25 if CRITERIA[objective].weights is None else 1.0  # p (1 - p) where all scores are 0
+        scores = CRITERIA[objective].scores_that_weigh(from_array(X), belief)
+    unit = 0.25 if CRITERIA[objective].scores_that_weigh is None else 1.0  # p (1 - p) where all scores are 0
 
     def defined(pairs):
         own = [expit(scores[i]) * expit(-scores[i]) / unit for i in labeled]

@@ -7,7 +7,7 @@ import pairsmith as ps
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import workers
+from pairsmith.engine.threads import team_of
 
 
 def enumerated(X, ridge, scores=None):
@@ -26,7 +26,7 @@ def assert_none_escapes(X, ridge, floors, scores=None):
     i, j, gains = enumerated(X, ridge, scores)
     design = Design(X, ridge, scores=scores)
     everything = Remaining(ps.AllPairs().rows(n), np.zeros(0, int), np.full(n, 9**9))
-    with workers(1) as team:
+    with team_of(1) as team:
         scan = Scan(design, everything, team, {"tiles": 0}, lambda doing: None, 1 << 30)
         whitened = scan.whiten()
         for floor in floors:

@@ -17,7 +17,7 @@ from oracle import all_pairs, assert_exactly_greedy, assert_greedy
 from pairsmith.data import features as features_module
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.engine.search import engine
+from pairsmith.engine.search import greedy_sequence
 
 
 def gaussian(n, d, seed=0):
@@ -254,7 +254,7 @@ def test_blas_is_given_back_after_an_interrupt():
         raise KeyboardInterrupt
 
     design = Design(gaussian(300, 5), 1.0)
-    steps = engine(
+    steps = greedy_sequence(
         design, Remaining(ps.AllPairs().rows(300), np.zeros(0, int), np.full(300, 9)), 5, 2, {}, tell=interrupt
     )
     with pytest.raises(KeyboardInterrupt):

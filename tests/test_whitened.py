@@ -7,14 +7,14 @@ import pairsmith as ps
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import workers
+from pairsmith.engine.threads import team_of
 from test_screening import enumerated
 
 
 def whitened(X, ridge, scores=None):
     n = len(X)
     remaining = Remaining(ps.AllPairs().rows(n), np.zeros(0, int), np.full(n, 9**9))
-    with workers(1) as team:
+    with team_of(1) as team:
         scan = Scan(Design(X, ridge, scores=scores), remaining, team, {"tiles": 0}, lambda doing: None, 1 << 30)
         return scan.whiten()
 
@@ -63,7 +63,7 @@ def test_pairs_that_are_gone():
     remaining = Remaining(rows, rows.numbers(np.array([[0, 1], [4, 9]])), room)
     remaining.take(5, 6)
     remaining.take(5, 7)
-    with workers(1) as team:
+    with team_of(1) as team:
         found = Scan(Design(X, 1.0), remaining, team, {"tiles": 0}, lambda doing: None, 1 << 30).whiten()
     i, j = np.triu_indices(30, 1)
     gone = (

@@ -25,7 +25,7 @@ from pairsmith.design.information import Design
 from pairsmith.engine.passes import Tell
 from pairsmith.engine.scan import Scan
 from pairsmith.engine.search import COMPLETE
-from pairsmith.engine.threads import workers
+from pairsmith.engine.threads import team_of
 
 _POOL = 100_000  # pairs that a scan may keep, if they are not fewer than needed
 _ROUNDING = 1e-9  # added to the bound, relatively: far more than float64 gets wrong
@@ -53,7 +53,7 @@ def upper_bound(
         bound = float(np.min(np.cumsum(gains) - gains + k * gains))
     weighted, weights, value = pairs, np.ones(k), reached
     for_features = memory // 2  # bytes: the rest is for what the scan finds, and for its tiles
-    with workers(threads) as team:
+    with team_of(threads) as team:
         for step in range(refinements + 1):
             tell(f"certifying, scan {step + 1} of {refinements + 1}")
             passes = scan(design, candidates, team, {"tiles": 0}, tell, for_features)
@@ -92,7 +92,7 @@ def _largest(scan: Scan, count: int) -> tuple[Ints, Floats]:
     whitened = scan.whiten()
     if len(candidates.rows) <= COMPLETE:
         (i, j, gains), floor = scan.every_pair(whitened), 0.0
-    elif candidates.rows.groups is None:
+    elif candidates.rows.is_list:
         (i, j, gains), floor = scan.exact(whitened, 0.0, count)
     else:
         far = whitened.far()  # so many gains are attained, so the count-th largest is no lower

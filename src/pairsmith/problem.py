@@ -11,7 +11,6 @@ import numpy.typing as npt
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
 from pairsmith.data.candidates import (
-    NO_CAP,
     AllPairs,
     Candidates,
     PairList,
@@ -34,12 +33,12 @@ class Problem:
     features: Features
     k: int
     rows: Rows  # the candidate pairs
-    taken: Ints  # numbers of those that are compared already
+    taken: Ints  # pair numbers (see Rows) of those compared already
     max_per_item: int | None
     ridge: float  # lambda of the information matrix
     extent: Floats  # how far apart items are in each column
     labeled: Ints  # items with an absolute label
-    comparisons: Ints  # pairs compared already, the first item first, as `outcomes` has them
+    comparisons: Ints  # pairs compared already, in the order given: an outcome of +1 means the first
     labels: npt.ArrayLike | None = None  # of `labeled`
     better: Any = None  # the better one of the two labels
     outcomes: npt.ArrayLike | None = None  # of `comparisons`
@@ -51,24 +50,26 @@ class Problem:
 
     def remaining(self) -> Remaining:
         """What may be picked, before the first pick."""
-        room = NO_CAP if self.max_per_item is None else min(self.max_per_item, len(self.rows) + 1)
-        return Remaining(self.rows, self.taken, np.full(self.features.shape[0], room))
+        return Remaining.before_picks(self.rows, self.taken, self.max_per_item)
 
     def uncapped(self) -> Remaining:
-        """The same without the exposure cap, as a certificate compares with."""
-        return Remaining(self.rows, self.taken, np.full(self.features.shape[0], NO_CAP))
+        """The same without the exposure cap: for the certificate, whose bound ignores the cap."""
+        return Remaining.before_picks(self.rows, self.taken, None)
 
     def design(self, scores: Floats | None) -> Design:
         """What is known before the first pick; answers are weighed by p (1 - p) under the scores, if there are any."""
         extent = self.extent
-        if self.rows.groups is None:  # items in none of the pairs of a list do not matter, however far out they are
+        if self.rows.is_list:  # items in none of the pairs of a list do not matter, however far out they are
             listed = np.unique(self.rows.pairs(np.arange(len(self.rows))))
             extent = np.ptp(self.features.rows(listed), axis=0)
         with single_threaded_blas():  # small factorizations, for which threads are far slower
             return Design(self.features, self.ridge, self.labeled, self.compared, scores, extent)
 
     def fingerprint(self, objective: str, scores: Floats | None) -> dict[str, Any]:
-        """What decides the greedy sequence, for a checkpoint to compare: its keys are words of the error."""
+        """What decides the greedy sequence, for a checkpoint to compare.
+
+        Keys appear in the error message when they differ.
+        """
         rows, compared = self.rows, self.compared
         return {
             "items": self.features.shape[0],

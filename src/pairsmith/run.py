@@ -43,7 +43,7 @@ class Journal:
         self._bar.advance()
 
     def tell(self, doing: str) -> None:
-        """What will take a while: a good moment to save what there is."""
+        """Show what is being done, and save the checkpoint: what follows may take long."""
         self._bar.tell(doing)
         self.flush()
 
@@ -82,8 +82,8 @@ def take(work: Work, steps: Callable[[Work, int], Steps], journal: Journal) -> N
     """Take the steps that are missing."""
     journal.tell("picking")
     missing = work.problem.k - len(journal.steps)
-    with closing(steps(work, missing)) as taken:
-        for _, step in zip(range(missing), taken, strict=False):
+    with closing(steps(work, missing)) as picks:
+        for _, step in zip(range(missing), picks, strict=False):
             journal.note(step)
             if journal.saved:
                 journal.saved.add(step.i, step.j)
@@ -99,7 +99,8 @@ def certified(
         work.problem.uncapped(),
         journal.pairs,
         rises,
-        criterion.by_engine and work.problem.max_per_item is None,  # then each had the largest gain of all
+        # Greedy and uncapped: each pick had the largest gain of all candidates.
+        criterion.by_engine and work.problem.max_per_item is None,
         refinements,
         work.threads,
         work.memory,

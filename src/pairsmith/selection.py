@@ -20,9 +20,9 @@ from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates
 from pairsmith.data.features import COMFORTABLE, Features
-from pairsmith.data.frames import as_features, check_finite, check_ids
 from pairsmith.data.memory import available_memory
 from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
+from pairsmith.data.user_features import as_features, check_finite, check_ids
 from pairsmith.design.compiling import compiling
 from pairsmith.files.checkpoint import Checkpoint
 from pairsmith.files.write import write_whole
@@ -190,9 +190,9 @@ def select(
     )  # fmt: skip
     memory = _memory_for(problem, criterion, algorithm)
     belief = belief_of(problem, model, criterion.name) if criterion.needs_model else NO_BELIEF
-    weighing = None if criterion.weights is None else criterion.weights(features, belief)
-    saved = None if checkpoint is None else Checkpoint(checkpoint, problem.fingerprint(criterion.name, weighing))
-    design = problem.design(weighing)
+    scores = None if criterion.scores_that_weigh is None else criterion.scores_that_weigh(features, belief)
+    saved = None if checkpoint is None else Checkpoint(checkpoint, problem.fingerprint(criterion.name, scores))
+    design = problem.design(scores)
     logdet_before, bound, optimality = design.logdet, None, None
     journal = Journal(began, problem.k, progress, saved)
     work = Work(problem, design, problem.remaining(), belief, rng, threads, memory, journal.tell, pool_size)

@@ -86,7 +86,7 @@ def add(store: Store, given: pd.DataFrame) -> int:
             for lease, row in zip(leased, new, strict=True)
         ]  # fmt: skip
         connection.execute(sql.ANSWER, taken)
-        connection.execute(sql.WANT, [{"pair": pair, "step": -times} for pair, times in Counter(of).items()])
+        connection.execute(sql.ADD_WANTED, [{"pair": pair, "step": -times} for pair, times in Counter(of).items()])
     return len(new)
 
 

@@ -22,7 +22,7 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.planning import next_pairs
-from pairsmith.campaign.settings import Settings
+from pairsmith.campaign.settings import LEASE_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Ints
 from pairsmith.files.formats import read_table
@@ -50,7 +50,7 @@ def create(
     repeats: bool = False,
     max_per_item: int | None = None,
     objective: str = "averaged-d-optimal",
-    lease_seconds: float = 600.0,
+    lease_seconds: float = LEASE_SECONDS,
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,
 ) -> int:

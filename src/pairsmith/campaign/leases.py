@@ -55,7 +55,7 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
                 return _shown(lease.token, lease, lease.left)
         if len(held) >= AT_ONCE:
             return None
-        pair = connection.execute(sql.FREE[store.settings.repeats], {"now": now, "person": person}).first()
+        pair = connection.execute(sql.NEXT_FREE_PAIR[store.settings.repeats], {"now": now, "person": person}).first()
         if pair is None:
             return None
         # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
@@ -88,7 +88,7 @@ def answer(store: Store, person: int, token: str, choice: str, seconds: float | 
         connection.execute(sql.ANSWER, {"lease": lease.id, "outcome": outcome, "milliseconds": spent, "at": now})
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})
         if outcome is not None:
-            connection.execute(sql.WANT, {"pair": lease.pair, "step": -1})
+            connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": -1})
     return True
 
 
@@ -102,13 +102,13 @@ def undo(store: Store, person: int, token: str) -> Lease:
             if again is None or again.state != "open":  # set aside by repair, or answered since
                 raise Refused(409, "only the last answer can be taken back")
             return _shown(again.token, lease, again.left)
-        last = connection.execute(sql.LAST, {"person": person}).first()
+        last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
         if last is None or last.token != token or lease.first == lease.second:
             raise Refused(409, "only the last answer can be taken back")
         connection.execute(undos.insert().values(answer=last.id, at=now))
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
         if last.outcome is not None:
-            connection.execute(sql.WANT, {"pair": lease.pair, "step": 1})
+            connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1})
         shown_again = _lease(connection, lease.pair, person, lease.left, _end_of_a_lease(store, now), again=True)
     return _shown(shown_again, lease, lease.left)
 
@@ -117,7 +117,7 @@ def progress(store: Store, person: int) -> dict[str, Any]:
     """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back."""
     with store.reading() as connection:
         found = connection.execute(sql.PROGRESS, {"person": person}).one()
-        last = connection.execute(sql.LAST, {"person": person}).first()
+        last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
     undoable = None if last is None else last.token
     return {"answers": found.total, "yours": found.own, "wanted": found.wanted, "undo": undoable}
 
@@ -138,7 +138,7 @@ def _end_of_a_lease(store: Store, now: int) -> int:
 
 
 def _own_lease(connection: sa.Connection, person: int, token: str) -> Any:
-    found = connection.execute(sql.OWN, {"token": token, "person": person}).first()
+    found = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
     if found is None:
         raise Refused(404, "this pair was not shown to you")
     return found
@@ -172,10 +172,10 @@ def _outcome(lease: Any, choice: str) -> int:
 
 def _choose_left(connection: sa.Connection, first: int, second: int) -> int:
     """Which of two items goes left: the one that was there less often, or either."""
-    two = connection.execute(sql.LEAN, {"first": first, "second": second})
+    two = connection.execute(sql.LEAN_OF_TWO, {"first": first, "second": second})
     lean = {found.row: found.lean for found in two}
     sides = [first, second]
     left = secrets.choice(sides) if lean[first] == lean[second] else min(sides, key=lambda row: lean[row])
     for row in sides:
-        connection.execute(sql.TILT, {"item": row, "step": 1 if row == left else -1})
+        connection.execute(sql.ADD_LEAN, {"item": row, "step": 1 if row == left else -1})
     return left

@@ -35,7 +35,7 @@ def repair_answers(store: Store) -> tuple[int, int]:
             if row.left > row.first:
                 pair = ids[row.first, row.left]
                 connection.execute(leases.update().where(leases.c.id == row.lease).values(pair=pair))
-                connection.execute(sql.WANT, {"pair": pair, "step": -1})
+                connection.execute(sql.ADD_WANTED, {"pair": pair, "step": -1})
                 restored += 1
             else:
                 connection.execute(undos.insert().values(answer=row.id, at=now))

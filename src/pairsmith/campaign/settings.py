@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+LEASE_SECONDS = 600.0  # where whoever makes the campaign says nothing else
+
 # Attributes that the database keeps under another name: campaigns made before must open.
 _STORED_AS = {"answers_per_pair": "answers", "lease_seconds": "lease", "feature_names": "features", "folder": "media"}
 

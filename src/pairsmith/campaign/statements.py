@@ -25,16 +25,16 @@ ABANDONED = sa.select(leases.c.id, leases.c.token, leases.c.left).where(
 BEING_ANSWERED = sa.select(sa.func.count()).where(leases.c.pair == _given("pair"), _live)
 RENEW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"))
 CLOSE = leases.update().where(leases.c.id == _given("lease")).values(state=_given("how"))
-LEAN = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given("first"), _given("second")]))
-TILT = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
-WANT = pairs.update().where(pairs.c.id == _given("pair")).values(wanted=pairs.c.wanted + _given("step"))
+LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given("first"), _given("second")]))
+ADD_LEAN = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
+ADD_WANTED = pairs.update().where(pairs.c.id == _given("pair")).values(wanted=pairs.c.wanted + _given("step"))
 
-OWN = (
+OWN_LEASE = (
     sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.wanted)
     .join(pairs)
     .where(leases.c.token == _given("token"), leases.c.person == _given("person"))
 )
-LAST = (  # the newest answer or skip of this person that was not taken back
+LAST_ANSWER = (  # the newest answer or skip of this person that was not taken back
     sa.select(answers.c.id, answers.c.outcome, leases.c.token)
     .join(leases)
     .where(leases.c.person == _given("person"), leases.c.state.in_(("answered", "skipped")))
@@ -60,7 +60,7 @@ PROGRESS = sa.select(
 )
 
 
-def _free(repeats: bool) -> sa.Select[tuple[int, int, int]]:
+def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int]]:
     """The first pair that lacks answers beyond those being given, and that this person may still be shown."""
     other, own = leases.alias(), leases.alias()
     being = (
@@ -82,5 +82,5 @@ def _free(repeats: bool) -> sa.Select[tuple[int, int, int]]:
     return query.order_by(pairs.c.id).limit(1)
 
 
-FREE = {repeats: _free(repeats) for repeats in (False, True)}
+NEXT_FREE_PAIR = {repeats: _next_free_pair(repeats) for repeats in (False, True)}
 LEASE, ANSWER = leases.insert(), answers.insert()

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from pairsmith.campaign import counted
+from pairsmith.campaign.settings import LEASE_SECONDS
 from pairsmith.cli import campaign_people
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
@@ -78,7 +79,7 @@ def create(
     ] = "averaged-d-optimal",
     lease: Annotated[
         float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
-    ] = 10.0,
+    ] = LEASE_SECONDS / 60,
 ) -> None:
     """Make a campaign from a table of items.
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data.features import Features, InMemory, TooLargeToCopy
-from pairsmith.data.frames import check_exact_features
+from pairsmith.data.user_features import check_exact_features
 from pairsmith.engine.scan import Scan
 
 try:
@@ -79,7 +79,7 @@ class Cluster:
         self.client = client
         self.submitter = Submitter(client, _timeout())
         try:
-            client.wait_for_workers(1, timeout=min(self.submitter.limit, 60))
+            client.wait_for_workers(1, timeout=min(self.submitter.patience, 60))
         except TimeoutError:
             scheduler = self.submitter.scheduler
             raise TimeoutError(
@@ -125,7 +125,7 @@ class Cluster:
         X = X.rechunk({0: "auto", 1: -1}) if len(X.chunks[1]) > 1 else X
         blocks = self.client.compute(X.to_delayed().ravel().tolist())
         self.submitter.stored = SentBlocks(np.cumsum([0, *X.chunks[0][:-1]]), X.shape[1], blocks)
-        distributed.wait(blocks, timeout=self.submitter.limit)
+        distributed.wait(blocks, timeout=self.submitter.patience)
         features = OnWorkers(self.submitter, X.shape, X.dtype)
         check_exact_features(features)
         return features, None

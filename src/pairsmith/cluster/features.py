@@ -21,7 +21,7 @@ from pairsmith.cluster.cache import CACHE, buffer
 from pairsmith.cluster.kernels import read_rows
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.features import Result, Which, rows_in_a_block
-from pairsmith.data.frames import check_shape
+from pairsmith.data.user_features import check_shape
 from pairsmith.engine.top_pairs import Items
 
 if TYPE_CHECKING:
@@ -207,11 +207,11 @@ class SentBlocks:
     def _send(self, submitter: Submitter, array: npt.NDArray[Any]) -> None:
         ends = [*self.first[1:], len(array)]
         blocks = [np.ascontiguousarray(array[low:high]) for low, high in zip(self.first, ends, strict=True)]
-        deadline, options = time.monotonic() + submitter.limit, {"broadcast": True, "hash": False}
+        deadline, options = time.monotonic() + submitter.patience, {"broadcast": True, "hash": False}
         while True:
             try:
                 self.futures = submitter.within(
-                    "sending the features", submitter.client.scatter, blocks, **options, timeout=submitter.limit
+                    "sending the features", submitter.client.scatter, blocks, **options, timeout=submitter.patience
                 )
                 return
             except (OSError, KeyError, ValueError) as error:  # a worker died meanwhile, or there is none

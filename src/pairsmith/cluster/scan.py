@@ -16,7 +16,7 @@ from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
 from pairsmith.engine.passes import Tell
 from pairsmith.engine.screening import PlacedItems, ScreenPlan
-from pairsmith.engine.threads import Workers
+from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Items, TopPairs
 from pairsmith.engine.whitened import Whitened
 
@@ -38,7 +38,7 @@ class InTasks:
         submitter: Submitter,
         design: Design,
         remaining: Remaining,
-        _team: Workers,
+        _team: Team,
         diagnostics: dict[str, Any],
         tell: Tell,
         _memory: int,
@@ -142,7 +142,7 @@ class InTasks:
         """Items whose rows lie together, and the ranges of partners that they meet."""
         rows = self.remaining.rows
         target = self._work_in_a_task(len(rows) * self.d) / self.d
-        width = _ROWS_IN_FLOAT64 if rows.groups is not None else max(_ROWS_IN_FLOAT64, NUMBERS_IN_A_TASK // self.d)
+        width = max(_ROWS_IN_FLOAT64, NUMBERS_IN_A_TASK // self.d) if rows.is_list else _ROWS_IN_FLOAT64
         by_partner = np.argsort(rows.first, kind="stable")
         by_partner = by_partner[rows.count[by_partner] > 0]
         for low in range(0, len(by_partner), _ROWS_IN_FLOAT64):
@@ -166,7 +166,7 @@ class InTasks:
         count = np.clip(rows.first[own] + rows.count[own], begin, end) - first
         count[full[own]] = 0
         items, partner = rows.partner[begin:end], np.arange(end - begin)
-        if rows.groups is None:  # in a list, items come again and again
+        if rows.is_list:  # in a list, items come again and again
             items, partner = np.unique(items, return_inverse=True)
         meetings = Rows(partner.astype(np.int32), first - begin, count)
         return tasks.Partners(items, None if scores is None else scores[items], meetings, full[items])

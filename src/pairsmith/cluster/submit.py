@@ -65,10 +65,10 @@ class Broadcast:
 
 
 class Submitter:
-    """Submits calls to the workers of a client; `limit` is how many seconds without news are too many."""
+    """Submits calls to the workers of a client; `patience` is how many seconds without news are too many."""
 
-    def __init__(self, client: Any, limit: float) -> None:
-        self.client, self.limit = client, limit
+    def __init__(self, client: Any, patience: float) -> None:
+        self.client, self.patience = client, patience
         self.name = uuid.uuid4().hex[:8]  # of this selection, among others on the same cluster
         self.submitted = self.scans = 0  # tasks and scans so far
         self.avoided: set[Any] = set()  # names of workers that died again and again
@@ -111,11 +111,11 @@ class Submitter:
 
         threading.Thread(target=ask, daemon=True).start()
         try:
-            result, error = answer.get(timeout=2 * self.limit)
+            result, error = answer.get(timeout=2 * self.patience)
         except queue.Empty:
             raise TimeoutError(
-                f"{doing} took more than {2 * self.limit:.0f} s; is the scheduler at {self.scheduler} alive, and does a"
-                " worker stand still? (dask's setting pairsmith.timeout is the limit)"
+                f"{doing} took more than {2 * self.patience:.0f} s; is the scheduler at {self.scheduler} alive, and"
+                " does a worker stand still? (dask's setting pairsmith.timeout is the limit)"
             ) from None
         if error is not None:
             raise error
@@ -212,9 +212,9 @@ class Submitter:
     def _next(self, news: queue.SimpleQueue[Any], label: str, pending: dict[str, Any]) -> Any:
         """The next future that is done, for better or worse."""
         began = time.monotonic()
-        while time.monotonic() < began + self.limit:
+        while time.monotonic() < began + self.patience:
             with contextlib.suppress(queue.Empty):
-                return news.get(timeout=min(1.0, self.limit))
+                return news.get(timeout=min(1.0, self.patience))
             if self.client.status != "running":
                 raise ConnectionError(f"the scheduler at {self.scheduler} is gone; start it and this call again")
         try:
@@ -225,20 +225,21 @@ class Submitter:
         if not processing:
             raise self._nobody()
         # Who has not been heard of is named first: others may only wait for what it has.
-        silent = [address for address, worker in workers.items() if time.time() - worker["last_seen"] > self.limit / 2]
+        unheard_since = time.time() - self.patience / 2
+        silent = [address for address, worker in workers.items() if worker["last_seen"] < unheard_since]
         busy = [worker for worker, keys in processing.items() if set(keys) & set(pending)]
         raise self._stuck(label, silent or busy)
 
     def _stuck(self, label: str, workers: Iterable[str]) -> TimeoutError:
         those = ", ".join(workers) or "the scheduler"
         return TimeoutError(
-            f"nothing of {label} came in {self.limit:.0f} s: waiting for {those}; look at its log, or end it and"
+            f"nothing of {label} came in {self.patience:.0f} s: waiting for {those}; look at its log, or end it and"
             " others will take over (dask's setting pairsmith.timeout is the limit)"
         )
 
     def _result(self, future: Any, label: str) -> Any:
         try:
-            return future.result(timeout=self.limit)
+            return future.result(timeout=self.patience)
         except CancelledError as error:  # the features it needed were lost with their last worker
             if self.stored is not None:
                 self.stored.send_again_if_lost(self)

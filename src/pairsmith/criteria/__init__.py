@@ -10,8 +10,11 @@
 Words: a *criterion* says what a set of pairs is worth, and its *steps* pick pairs one at a time; the *gain* of a pick
 is what it adds to that worth; *weights* say how much the answer to a pair counts, p (1 - p) under a model.
 
-A criterion runs on the engine if a pair's gain is a weight times |z_i - z_j|^2, for points z of which there is one an
-item, and gains only fall as pairs are picked: those two are all that scans, pool and front rely on.
+A criterion runs on the engine if a pair's gain is a weight times |z_i - z_j|^2, where each item has one
+point z, and gains only fall as pairs are picked: those two are all that scans, pool and front rely on.
+
+Users call a criterion the objective. select()'s docstring and docs/criteria.md name every criterion; a test compares
+them with the registry.
 
 This module loads none of the others before they are called, so that the command line's help is quick.
 """
@@ -47,8 +50,8 @@ class Criterion:
     bytes_per_pair: int = 0  # memory that grows with the number of candidates
     # The scores that weigh answers, where the information is weighted by a model's p (1 - p). The paper's algorithms
     # know no weights.
-    weights: Callable[[Features, Belief], Floats] | None = None
-    # Includes a pair that a checkpoint holds once more; None where a run cannot be resumed.
+    scores_that_weigh: Callable[[Features, Belief], Floats] | None = None
+    # Adds again, to the design, a pair read from a checkpoint; None where a run cannot be resumed.
     replay: Callable[[Design, int, int], Step] | None = None
     certifiable: bool = False  # whether a certificate, which bounds log det, says how good its picks are
     seed: int | None = None  # of its random numbers where users give none; None: other numbers in every run
@@ -61,7 +64,7 @@ class Criterion:
     @property
     def by_paper(self) -> bool:
         """Whether the paper's eight algorithms can run it."""
-        return self.by_engine and self.weights is None
+        return self.by_engine and self.scores_that_weigh is None
 
 
 def _later(place: str) -> Callable[..., Any]:
@@ -89,14 +92,14 @@ CRITERIA = {
             "local-d-optimal",
             "d-optimal with each answer weighed by its variance p (1 - p) under a model",
             needs_model=True,
-            weights=_later("weighted_d_optimal.local"),
+            scores_that_weigh=_later("weighted_d_optimal.local"),
             **_D_OPTIMAL,
         ),
         Criterion(
             "averaged-d-optimal",
             "the same with p shrunk toward 1/2 by how uncertain the model is; for rounds",
             needs_model=True,
-            weights=_later("weighted_d_optimal.averaged"),
+            scores_that_weigh=_later("weighted_d_optimal.averaged"),
             **_D_OPTIMAL,
         ),
         Criterion(

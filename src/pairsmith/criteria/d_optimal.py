@@ -9,13 +9,13 @@ from __future__ import annotations
 from pairsmith.criteria.work import Work
 from pairsmith.design.information import Design
 from pairsmith.design.steps import Step, Steps
-from pairsmith.engine.search import engine
+from pairsmith.engine.search import greedy_sequence
 from pairsmith.paper.greedy import ALGORITHMS
 
 
 def steps(work: Work, k: int) -> Steps:
     """Greedily maximise log det A (Eq. 3 and 4): a pair adds log(1 + w_ij d_ij), d_ij = |z_i - z_j|^2."""
-    return engine(
+    return greedy_sequence(
         work.design,
         work.remaining,
         k,

@@ -35,7 +35,7 @@ def steps(work: Work, k: int) -> Steps:
         if found == 0 and wanted + len(remaining.taken) >= len(rows):
             return
         # An exposure cap has used up those: look further, among items that have room.
-        rows, wanted = rows.among(~remaining.full) if rows.groups is None else rows, 4 * wanted
+        rows, wanted = rows.among(~remaining.full) if rows.is_list else rows, 4 * wanted
 
 
 def _closest(rows: Rows, scores: Floats, count: int) -> Iterator[tuple[int, int]]:

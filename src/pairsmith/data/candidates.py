@@ -43,6 +43,11 @@ class Rows:
     def n_items(self) -> int:
         return len(self.count)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether these are the pairs of a list, or what `among` leaves of any: no groups are known among them."""
+        return self.groups is None
+
     def pairs(self, numbers: Ints) -> Ints:
         """The pairs (i, j) that have these numbers."""
         i = np.searchsorted(self.start, numbers, side="right") - 1
@@ -165,6 +170,13 @@ class Remaining:
         self._taken = taken
         self._picked: list[tuple[int, int]] = []  # not in _taken yet
 
+    @classmethod
+    def before_picks(cls, rows: Rows, taken: Ints, max_per_item: int | None) -> Remaining:
+        """What may be picked before the first pick: no item more than `max_per_item` times (None: no cap)."""
+        # More than all pairs is no cap, and such numbers need not fit an array.
+        cap = NO_CAP if max_per_item is None else min(max_per_item, len(rows) + 1)
+        return cls(rows, taken, np.full(rows.n_items, cap))
+
     @property
     def taken(self) -> Ints:
         """The numbers of the pairs that are gone, ascending."""
@@ -207,6 +219,4 @@ def remaining_pairs(
     """
     rows = (AllPairs() if candidates is None else candidates).rows(n)
     numbers = rows.numbers(compared.reshape(-1, 2))
-    # More than all pairs is no cap, and such numbers need not fit an array.
-    cap = NO_CAP if max_per_item is None else min(max_per_item, len(rows) + 1)
-    return Remaining(rows, np.unique(numbers[numbers >= 0]), np.full(n, cap))
+    return Remaining.before_picks(rows, np.unique(numbers[numbers >= 0]), max_per_item)

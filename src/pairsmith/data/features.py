@@ -1,6 +1,7 @@
 """The items' features, wherever they are: one protocol, and its two implementations in this process.
 
-The third, features that only the workers of a cluster have, is `pairsmith.cluster.features.OnWorkers`.
+The third, features that only the workers of a cluster have, is `pairsmith.cluster.features.OnWorkers`. What users pass
+is checked in `user_features`, for missing numbers (NaN) too.
 """
 
 from __future__ import annotations

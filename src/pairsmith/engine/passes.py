@@ -15,7 +15,7 @@ from pairsmith.design.information import Design
 from pairsmith.design.kernels import distances
 from pairsmith.engine import kernels
 from pairsmith.engine.screening import PlacedItems, ScreenPlan, TileRows
-from pairsmith.engine.threads import Workers
+from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, TopPairs
 from pairsmith.engine.whitened import Whitened, whiten
 
@@ -47,7 +47,7 @@ class InThreads:
     """Passes by threads of this process. Z is kept if it takes no more than `memory` bytes."""
 
     def __init__(
-        self, design: Design, remaining: Remaining, team: Workers, _diagnostics: dict[str, Any], tell: Tell, memory: int
+        self, design: Design, remaining: Remaining, team: Team, _diagnostics: dict[str, Any], tell: Tell, memory: int
     ) -> None:
         self.features, self.remaining, self.team, self.tell = design.features, remaining, team, tell
         n, d = design.features.shape

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.design.information import Design
 from pairsmith.engine import kernels
-from pairsmith.engine.threads import Workers
+from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, renumber
 
 BYTES_PER_PAIR = 48  # of a pool, what is in use while it is joined and cut included
@@ -70,7 +70,7 @@ class Pool:
     def __len__(self) -> int:
         return len(self.arrays.bound)
 
-    def note(self, chosen: Ints, gains: Floats, picks: int) -> None:
+    def set_gains(self, chosen: Ints, gains: Floats, picks: int) -> None:
         """The gains of these pairs, after so many picks."""
         self.arrays.bound[chosen], self.arrays.since[chosen] = gains, picks
 
@@ -83,7 +83,7 @@ class Pool:
         own = full[self.items]
         self.drop(own[self.arrays.i] | own[self.arrays.j])
 
-    def learn_rho(self, design: Design, epoch: Epoch, team: Workers) -> None:
+    def learn_rho(self, design: Design, epoch: Epoch, team: Team) -> None:
         """rho of the pool's items for the picks made since it was asked for last."""
         if self.rho.shape[1] < epoch.picks:
             grown = np.empty((len(self.items), 2 * epoch.picks))
@@ -102,16 +102,16 @@ class Pool:
         team.share(work, range(0, len(self.items), step))
         self.rho_known = epoch.picks
 
-    def bring_up_to_date(self, size: int, picks: int, team: Workers) -> float:
+    def bring_up_to_date(self, size: int, picks: int, team: Team) -> float:
         """Lower bounds until the `size` largest are up to date; the least of those, or -inf if that is all."""
         rank, total = size, len(self)
         while rank < total:
             threshold = self._bound_at(rank)
-            self._lower(threshold, picks, team)
+            self._update_above(threshold, picks, team)
             if (outside := self._bound_at(size)) >= threshold and outside > -np.inf:
                 return outside
             rank *= 4
-        self._lower(-np.inf, picks, team)
+        self._update_above(-np.inf, picks, team)
         return self._bound_at(size) if size < total else -np.inf
 
     def _bound_at(self, rank: int) -> float:
@@ -121,7 +121,7 @@ class Pool:
         place = len(some) - max(round(rank * len(some) / len(bound)), 1)
         return float(np.partition(some, place)[place])
 
-    def _lower(self, threshold: float, picks: int, team: Workers) -> None:
+    def _update_above(self, threshold: float, picks: int, team: Team) -> None:
         """Bring bounds that reach the threshold up to date."""
 
         def work(low: int) -> None:

@@ -18,7 +18,7 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.passes import InThreads, Passes, Tell
 from pairsmith.engine.screening import Screening, ScreenPlan
-from pairsmith.engine.threads import Workers
+from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join, largest
 from pairsmith.engine.whitened import Whitened
 
@@ -40,11 +40,11 @@ class Scan:
         self,
         design: Design,
         remaining: Remaining,
-        team: Workers,
+        team: Team,
         diagnostics: dict[str, Any],
         tell: Tell,
         memory: int,
-        passes: Callable[[Design, Remaining, Workers, dict[str, Any], Tell, int], Passes] = InThreads,
+        passes: Callable[[Design, Remaining, Team, dict[str, Any], Tell, int], Passes] = InThreads,
     ) -> None:
         self.design, self.remaining, self.team = design, remaining, team
         self.diagnostics, self.tell = diagnostics, tell

@@ -16,18 +16,20 @@ from pairsmith.engine.front import NEAR, Front
 from pairsmith.engine.passes import Tell
 from pairsmith.engine.pool import BYTES_PER_PAIR, Epoch, Pool
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import workers
+from pairsmith.engine.threads import team_of
 
 COMPLETE = 200_000  # so few candidates are all kept in the pool
 
 _POOL_LEAST, _POOL_MOST = 100_000, 10_000_000  # pairs
-# Pooled pairs for each multiplication of a scan. One costs as much as some 10^5 of them: this keeps the two in balance.
+# Pooled pairs for each multiplication of a scan that leaves out no pair and no column; found by trying. A pooled pair
+# costs as much, over an epoch, as ~7e4 multiplications: this keeps the two in balance. `floor._COST_KEPT` is only 3000,
+# because it counts what it takes to keep one more pair, and in multiplications that are made, after pruning.
 _POOLED_PER_MULTIPLICATION = 1.5e-5
 _FRONT = 1 << 13  # pairs
-_WHOLE = 1 << 18  # pairs: a complete pool as small as this is all in the front
+_FRONT_OF_ALL = 1 << 18  # pairs: a pool that has every candidate, and is as small as this, is all in the front
 
 
-def engine(
+def greedy_sequence(
     design: Design,
     remaining: Remaining,
     k: int,
@@ -40,7 +42,7 @@ def engine(
 ) -> Steps:
     """The greedy sequence over the remaining candidates; `memory` is what it may use, in bytes."""
     for_features = for_pool = memory // 2
-    with workers(threads) as team:
+    with team_of(threads) as team:
         all_pairs = scan(design, remaining, team, diagnostics, tell, for_features)
         search = _Search(all_pairs, k, pool_size, for_pool)
         search.begin_epoch(-np.inf)
@@ -58,11 +60,12 @@ class _Search:
         self.left = k
         self.d = len(self.design.root)
         rows = self.remaining.rows
-        # A list of pairs is in memory anyway, and few pairs cost nothing: keep them all, and leave none out.
+        # Whether the pool has every candidate: a list of pairs is in memory anyway, and few pairs cost nothing. For a
+        # list `partner` has an entry a pair; for groups, an entry an item: then up to four pairs an item.
         self.complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
         balanced = int(np.clip(_POOLED_PER_MULTIPLICATION * self.d * len(rows), _POOL_LEAST, _POOL_MOST))
         self.capacity = pool_size or max(1, min(balanced, memory // BYTES_PER_PAIR))
-        self.capped = bool(self.remaining.room.min() < k)  # whether an item may come to its cap
+        self.may_cap = bool(self.remaining.room.min() < k)  # whether an item may come to its cap
         self.floors = FloorChoice()
         self.epoch, self.front = Epoch(self.d), Front.empty(self.d)
         self.pool: Pool
@@ -70,7 +73,7 @@ class _Search:
     def picks(self) -> list[Step]:
         """Take the best remaining pairs into the design: some steps, none if no pair is left."""
         while True:
-            count = 1 if self.capped else min(self.front.burst(self.d), self.left)
+            count = 1 if self.may_cap else min(self.front.burst(self.d), self.left)
             place, d_picked, terms = self.front.pick(self.design, self.epoch, count)
             if len(place):
                 break
@@ -82,41 +85,44 @@ class _Search:
         i, j = self.front.pairs(place)
         for pair in zip(i, j, strict=True):
             self.remaining.take(*pair)
-        if self.capped:
+        if self.may_cap:
             self.front.drop_full(self.remaining.full)
         return list(map(Step, i, j, gains.tolist(), logdet.tolist()))
 
     def _draw_front(self) -> bool:
-        """The largest of the pool; False if none is left that is sure to be the best of all pairs."""
+        """Make the largest of the pool the new front; False if its best may not be the best of all pairs."""
         self.scan.tell("picking")
         pool, epoch, team = self.pool, self.epoch, self.scan.team
-        pool.note(self.front.chosen, self.front.arrays.value, epoch.picks)
-        whole = len(pool) <= (_WHOLE if self.complete else _FRONT)
-        if not whole:
+        pool.set_gains(self.front.chosen, self.front.arrays.value, epoch.picks)
+        all_in_front = len(pool) <= (_FRONT_OF_ALL if self.complete else _FRONT)
+        if not all_in_front:
             pool.learn_rho(self.design, epoch, team)
-        if self.capped:
+        if self.may_cap:
             pool.drop_full(self.remaining.full)
         size = _FRONT
         while True:
-            outside = -np.inf if whole else pool.bring_up_to_date(size, epoch.picks, team)
-            # With the whole pool in the front there is nothing to scan for, but subtraction has taken digits.
-            front = Front.drawn(pool, outside, self.design, afresh=whole and epoch.picks > 0)
+            outside = -np.inf if all_in_front else pool.bring_up_to_date(size, epoch.picks, team)
+            # With the whole pool in the front, no scan is needed; but gains lowered by subtraction have lost digits, so
+            # they are computed afresh.
+            front = Front.drawn(pool, outside, self.design, afresh=all_in_front and epoch.picks > 0)
             pool.best = front.best(self.design.root)
-            pool.note(front.chosen, front.arrays.value, epoch.picks)
+            pool.set_gains(front.chosen, front.arrays.value, epoch.picks)
             if epoch.picks == 0:
                 epoch.best_at_start = pool.best
-                if pool.exact:  # the scan's gains and these may differ by rounding, and there are no better ones
+                if pool.exact:
+                    # Gains recomputed from the root may be a rounding below the scan's: lower the floor by that, or the
+                    # best would seem to be below it.
                     pool.floor = min(pool.floor, pool.best * (1 - NEAR))
             # Below this a gain may not be the best: more was left out, or digits are gone since the scan.
-            lost = pool.floor if whole else max(pool.floor, CANCELLED * epoch.best_at_start)
-            sure = pool.best * (1 - epoch.margin)
-            if pool.best == -np.inf or sure < lost:
+            untrusted_below = pool.floor if all_in_front else max(pool.floor, CANCELLED * epoch.best_at_start)
+            best_for_sure = pool.best * (1 - epoch.margin)
+            if pool.best == -np.inf or best_for_sure < untrusted_below:
                 self.front = Front.empty(self.d)
                 return False
-            if sure >= outside:
+            if best_for_sure >= outside:
                 break
-            size *= 4  # the screen's slack, or ties, had pushed others out
-        front.limit = max(outside, lost, CANCELLED * pool.best)
+            size *= 4  # bounds of pairs outside are above the best gain (slack of the screen, or ties): draw more
+        front.limit = max(outside, untrusted_below, CANCELLED * pool.best)
         self.front = front
         self.diagnostics["fronts"] += 1
         return True
@@ -143,7 +149,7 @@ class _Search:
             found = self._fill(self.scan.every_pair(whitened), -np.inf, exact=True)
         elif self.complete:
             found = self._fill(*self.scan.exact(whitened, -np.inf, len(self.remaining.rows)), exact=True)
-        elif self.remaining.rows.groups is None:
+        elif self.remaining.rows.is_list:  # a list has no groups to cut into tiles
             self.diagnostics["float64_scans"] += 1
             found = self._fill(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)
         else:
@@ -154,7 +160,8 @@ class _Search:
                 self.diagnostics["float64_scans"] += 1
                 found = self._fill(*self.scan.exact(whitened, max(known, 0.0), self.capacity), exact=True)
         if found and self.pool.best * (1 - 2 * NEAR) > self.pool.floor:
-            self.epoch.margin = NEAR  # else there are more ties than the pool holds, and it has the smaller pairs
+            self.epoch.margin = NEAR
+        # Otherwise ties fill the whole pool; it holds the smallest of them, so no margin is needed.
         return found
 
     def _fill(self, hits: Any, floor: float, exact: bool) -> bool:

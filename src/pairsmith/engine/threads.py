@@ -10,8 +10,11 @@ from typing import Any
 from pairsmith.design.blas import single_threaded_blas
 
 
-class Workers:
-    """Threads for the loops over blocks, with BLAS held to one thread in each: results do not depend on how many."""
+class Team:
+    """Threads for the loops over blocks, with BLAS held to one thread in each: results do not depend on how many.
+
+    A *worker* is something else: a process of Dask's, or the one that plans for a campaign.
+    """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -27,9 +30,9 @@ class Workers:
 
 
 @contextmanager
-def workers(threads: int) -> Iterator[Workers]:
+def team_of(threads: int) -> Iterator[Team]:
     with single_threaded_blas():
-        team = Workers(threads)
+        team = Team(threads)
         try:
             yield team
         finally:

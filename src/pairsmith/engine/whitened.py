@@ -13,7 +13,7 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.design.kernels import pair_distances
 from pairsmith.design.weights import logistic_weight
-from pairsmith.engine.threads import Workers
+from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Items, renumber
 
 # A table of max_t w(t) (t^2 + q), the largest weighted gain (`_across_the_score`), for q = 0 to 4; beyond, it is q / 4.
@@ -35,7 +35,7 @@ class Whitened:
 
     design: Design
     remaining: Remaining
-    team: Workers
+    team: Team
     factors: tuple[Floats, ...]  # Z = X times each of them in turn
     norms: Floats  # |z_i|^2
     energy: Floats  # the mean square of each column of Z
@@ -51,7 +51,7 @@ class Whitened:
         cls,
         design: Design,
         remaining: Remaining,
-        team: Workers,
+        team: Team,
         factors: tuple[Floats, ...],
         norms: Floats,
         energy: Floats,

@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairsmith.data.arrays import Bools, Floats, as_ordered_pairs, check_items
-from pairsmith.data.frames import check_exact, without_ids
+from pairsmith.data.user_features import check_exact, without_ids
 from pairsmith.model.evidence import Evidence, gather
 from pairsmith.model.logistic import average, check_ridge, minimise
 from pairsmith.model.saved import SavedModel

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from pairsmith.data.arrays import Bools, Floats, Ints, as_items, as_ordered_pairs, check_items, refuse_masked
-from pairsmith.data.frames import check_exact, without_ids
+from pairsmith.data.user_features import check_exact, without_ids
 from pairsmith.model.logistic import slices_in_cache
 
 if TYPE_CHECKING:

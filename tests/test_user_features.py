@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import pairsmith as ps
-from pairsmith.data.frames import as_features, without_ids
+from pairsmith.data.user_features import as_features, without_ids
 
 BIG = 2**60 + 1
 NAMES = ["u", "v", "w"]
