@@ -1,6 +1,6 @@
 """What the experiments share: options, data by name, work saved as it is done, timings, and the look of figures.
 
-A new data set is a function from a seed to a `Dataset`, named in `data_set`; `recipes` is one.
+A new data set is a function from a folder to a `Dataset`, named in `data_set`; `recipes` is one.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ import pairsmith
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {  # every room may also import from data and files
     "__init__": {"selection", "model", "design", "datasets"},
-    "cli": {"campaign", "selection", "criteria", "cluster", "model", "paper", "datasets"},
+    "cli": {"campaign", "selection", "criteria", "cluster", "model", "datasets"},
     "campaign": {"selection", "criteria", "model", "design", "datasets"},
-    "selection": {"problem", "criteria", "run", "cluster", "model", "engine", "paper", "design"},
+    "selection": {"problem", "criteria", "run", "cluster", "model", "paper", "design"},
     "run": {"criteria", "certificate", "design"},
     "cluster": {"engine", "design"},
     "criteria": {"problem", "model", "engine", "paper", "design"},

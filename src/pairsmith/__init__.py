@@ -13,16 +13,17 @@ The map, from the outside in:
     criteria     what a pair is worth: the registry, and a module a criterion
     problem      what select() is asked, checked once
     cluster      the engine's scans on the workers of a Dask cluster
-    model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     certificate  how far the picks can be from the best possible ones
+    datasets     data to try it on: synthetic, embedded, and loaders for published files
+    model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     engine       the default search: exact, from a few scans of all pairs
     paper        the paper's eight algorithms
     design       the information matrix, its log det, weights of answers
-    data         items with features, and the pairs of them that may be asked
     files        tables read and written, files written whole, checkpoints
-    datasets     data to try it on: synthetic, embedded, and loaders for published files
+    data         items with features, and the pairs of them that may be asked
 
-Each room's own docstring lists its modules and says what its words mean. Imports point down this list only.
+Packages are called rooms; each one's docstring lists its modules and says what its words mean. Imports point down this
+list only.
 
 The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
 these pages. Row numbers count from 0.

@@ -159,7 +159,9 @@ def whole_size(value: Any) -> int:
     return size_if_whole(value)
 
 
-# To read another format, add its ending and a function of the path and `text_columns`.
+# To read another format, add its ending and a function of the path and `text_columns`. The help of `pairsmith select`
+# and `campaign create` lists the endings by hand, as it must not import pandas, which is slow; `sources.kind_of` tells
+# what comes through a pipe, which has no ending.
 READERS: dict[str, Callable[[Path, TextColumns], pd.DataFrame]] = {
     ".csv": partial(_read_delimited, separator=","),
     ".tsv": partial(_read_delimited, separator="\t"),
