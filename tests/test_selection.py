@@ -12,7 +12,7 @@ from scipy import sparse
 
 import pairsmith as ps
 from oracle import all_pairs, assert_greedy, logdet
-from pairsmith.files import write as storage
+from pairsmith.files.write import write_whole
 
 X = np.random.default_rng(0).standard_normal((10, 3))
 FINE = ps.select(X, 5, ridge=0.1)
@@ -110,7 +110,7 @@ def test_csv_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        storage.write_whole(path, interrupted)
+        write_whole(path, interrupted)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["pairs.csv"]
 

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from pairsmith.model.bradley_terry import BradleyTerry
 
 _FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
+_BYTES_PER_FEATURE = 32  # that the engine takes for a number of X, roughly: its whitened forms and their copies
 _ENOUGH = 1 << 31  # bytes: what a small problem is given without asking the machine, which takes a while
-_SHARE = 0.5  # of the memory that is free, for the search: the rest is for what it does not count, and for others
+_SHARE = 0.5  # of the memory that is free, for the search; the rest: buffers it does not count, other processes
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def select(
         where another stopped, and k may differ.
     pool_size : int
         How many pairs the engine keeps between two scans of all pairs; None chooses. It changes time and memory (about
-        40 bytes a pair), never the result (but which of gains equal within 1e-12 is taken).
+        48 bytes a pair), never the result (but which of gains equal within 1e-12 is taken).
     client : dask.distributed.Client
         Scan on its workers: the same pairs, sooner. X may then also be a dask array, or the path of a .npy file, a
         Parquet table (its column `id` names the items) or a Zarr array that every worker can open; the workers read
@@ -226,8 +227,13 @@ def _resolved(algorithm: str, criterion: Criterion) -> str:
     """What "auto" means, and whether this algorithm can run this criterion."""
     if algorithm == "auto":
         return "engine" if criterion.by_engine else criterion.name
-    if not (criterion.by_engine if algorithm == "engine" else criterion.by_paper):
-        raise ValueError(f"algorithm={algorithm!r} is for objective='d-optimal'; leave it out for {criterion.name!r}")
+    by_engine = algorithm == "engine"
+    can_run = [name for name, other in CRITERIA.items() if (other.by_engine if by_engine else other.by_paper)]
+    if criterion.name not in can_run:
+        raise ValueError(
+            f"algorithm={algorithm!r} is for objective={', '.join(map(repr, can_run))}; leave it out for"
+            f" {criterion.name!r}"
+        )
     return algorithm
 
 
@@ -271,7 +277,7 @@ def _memory_for(problem: Problem, criterion: Criterion, algorithm: str) -> int:
     """Bytes that a search may use; what would not fit is refused before any work."""
     n, d = problem.features.shape
     pairs = len(problem.rows)
-    small = pairs <= _FEW_PAIRS and n * d * 32 <= COMFORTABLE
+    small = pairs <= _FEW_PAIRS and n * d * _BYTES_PER_FEATURE <= COMFORTABLE
     available = _ENOUGH if small and algorithm == "engine" else available_memory()
     kind, instead, needed = "objective", "objective='local-d-optimal'", criterion.bytes_per_pair * pairs
     if algorithm in ALGORITHMS:

@@ -1,7 +1,7 @@
 """What the dashboard shows: the numbers that are counted here, and the last report, which `worker` computed.
 
-A figure or a column is added here and nowhere else: the page is built from FIGURES and PEOPLE_COLUMNS, and its script
-fills in what it finds on the page.
+A figure is added here and nowhere else, and so is a column, which also needs its key in `report.people`: the page is
+built from FIGURES and PEOPLE_COLUMNS, and its script fills in what it finds on the page.
 """
 
 from __future__ import annotations

@@ -79,6 +79,7 @@ def answer(store: Store, person: int, token: str, choice: str, seconds: float | 
             raise Refused(409, "this answer was taken back; answer the pair as it is shown now")
         if choice == "tie" and not store.settings.ties:
             raise Refused(422, "this campaign has no ties; choose left, right or skip")
+        # Expired, but taken all the same unless others hold all that is wanted.
         if lease.expires <= now and choice != "skip":
             others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
             if lease.wanted <= others:
@@ -103,7 +104,8 @@ def undo(store: Store, person: int, token: str) -> Lease:
                 raise Refused(409, "only the last answer can be taken back")
             return _shown(again.token, lease, again.left)
         last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
-        if last is None or last.token != token or lease.first == lease.second:
+        of_itself = lease.first == lease.second  # stored by an old import, see repair
+        if last is None or last.token != token or of_itself:
             raise Refused(409, "only the last answer can be taken back")
         connection.execute(undos.insert().values(answer=last.id, at=now))
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
@@ -171,7 +173,7 @@ def _outcome(lease: Any, choice: str) -> int:
 
 
 def _choose_left(connection: sa.Connection, first: int, second: int) -> int:
-    """Which of two items goes left: the one that was there less often, or either."""
+    """Which of two items goes left: the one shown left less often; by chance if equal."""
     two = connection.execute(sql.LEAN_OF_TWO, {"first": first, "second": second})
     lean = {found.row: found.lean for found in two}
     sides = [first, second]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
     from pairsmith.model.bradley_terry import BradleyTerry
 
-GUESS = 5.0  # seconds that choosing the first pairs may take
-LARGEST = 16  # times the size of a round that one may have where people are fast
+GUESS = 5.0  # seconds assumed for planning until one was timed
+LARGEST = 16  # a round has at most this many times k pairs
 
 
 def next_pairs(
@@ -72,12 +72,15 @@ def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
 
 
 def plan_round(store: Store, size: int | None = None) -> bool:
-    """Add a round, of the campaign's k pairs unless `size` is given; False where there are no more to ask."""
+    """Add a round, of the campaign's k pairs unless `size` is given; False where there are no more to ask.
+
+    True also where `add_round` refused them, because another process was faster and planned others.
+    """
     settings, snapshot = store.settings, take_snapshot(store)
     chosen = next_pairs(snapshot, size or settings.k, settings.objective, settings.max_per_item, n_jobs=1)
     if chosen is None or len(chosen) == 0:
         return False
-    add_round(store, chosen.pairs, snapshot.last_pair)  # unless another process was faster
+    add_round(store, chosen.pairs, snapshot.last_pair)
     return True
 
 
@@ -95,8 +98,8 @@ def add_round(store: Store, chosen: Ints, after: int) -> bool:
 class Planner:
     """Keeps rounds ahead of the people: a call plans one if the answers still to be given would not last.
 
-    The lead is what people answer, at their rate of late, in twice the time from one round to the next: that of
-    choosing pairs and of what is done between two calls. A round is begun when no more than the lead (or a quarter of
+    A cycle is the time to choose pairs plus the longest recent pause between calls; the lead is 2 x cycle x rate, in
+    answers, at the rate at which people answered of late. A round is begun when no more than the lead (or a quarter of
     a round) is still to be answered, and has enough pairs to restore it. So where people are slow, a round has k pairs
     and the model is fitted again for each; where they are fast, rounds grow, up to LARGEST times k: four times the
     pairs take far less than four times as long to choose, as most of it goes into the model and the first scan.
@@ -104,7 +107,7 @@ class Planner:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self.clock = store, clock
-        self.exhausted_at = -1  # how many pairs there were when no more could be planned
+        self.exhausted_at = -1  # number of pairs when none could be added; not tried again until it changes
         self.planning_took: float | None = None  # seconds, the last time
         self.last_call_ended = clock()
         self.between_calls = 0.0  # seconds between two calls, the longest of late

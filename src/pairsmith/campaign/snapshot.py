@@ -1,4 +1,4 @@
-"""A campaign at one moment: all that the design, the model and the report look at."""
+"""A campaign at one moment: all that planning, the model and the report look at."""
 
 from __future__ import annotations
 

@@ -1,12 +1,15 @@
 """The command line: parse, call the library, print.
 
-    select         pairsmith select
-    model          pairsmith fit and rank
-    campaign       pairsmith campaign, label and demo-campaign
-    data           pairsmith data
-    inputs         what several commands read: model files, numbers, a cluster
-    output         tables, summaries and plots
-    interruption   what a command that is stopped leaves behind
+    select            pairsmith select
+    model             pairsmith fit and rank
+    campaign          pairsmith campaign: create, export, import, repair
+    campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
+    label             pairsmith label and demo-campaign
+    data              pairsmith data
+    opening           what every command on a campaign begins with: the campaign, opened
+    inputs            what several commands read: model files, numbers, a cluster
+    output            tables, summaries and plots
+    interruption      what a command that is stopped leaves behind
 
 Here: the app that they join, and main(), which turns what users got wrong into one line. Modules load the library when
 a command runs, so that --help is quick.

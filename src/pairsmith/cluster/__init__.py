@@ -11,4 +11,6 @@ whose floor the tasks that follow start from. Picks are made by the coordinator,
     tasks      what a worker does: pure functions of features, a whitener and some of the pairs
     cache      what a worker keeps, in bounded memory
     kernels    rows of a file, read in a compiled loop
+
+Words (floor, tile, whitened): see `pairsmith.engine`; the whitener is the factors of W, and the center.
 """

@@ -1,4 +1,8 @@
-"""What a worker keeps: results in bounded memory, and buffers. Losing them costs time and nothing else."""
+"""What a worker keeps: results in bounded memory, and buffers. Losing them costs time and nothing else.
+
+Kept are tiles (`tasks._tile_rows`), whole files and notes of copies (`features.File`); the limit is set by
+`submit._task`.
+"""
 
 from __future__ import annotations
 

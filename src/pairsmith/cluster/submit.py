@@ -28,7 +28,7 @@ class Stored(Protocol):
 
     @property
     def held_in_memory(self) -> bool:
-        """Whether workers hold copies of them, as results of Dask's."""
+        """Whether workers hold copies of them, as results that Dask keeps in worker memory."""
 
     @property
     def most_rows_in_a_task(self) -> int:
@@ -46,7 +46,7 @@ class Stored(Protocol):
 
 @runtime_checkable
 class AtSubmission(Protocol):
-    """Stands in a call for what a task is given: futures as they are at the moment when it is submitted."""
+    """An argument resolved when its task is submitted: stands for futures that may have been made anew."""
 
     def at_submission(self, submitter: Submitter) -> Any: ...
 
@@ -94,13 +94,16 @@ class Submitter:
 
     def check_somebody_is_there(self) -> None:
         if not self.within("looking for workers", self.client.nthreads):
-            raise self._nobody() from None
+            raise self._nobody()
 
     def _nobody(self) -> TimeoutError:
         return TimeoutError(f"no worker is connected to {self.scheduler}; start some with dask worker {self.scheduler}")
 
     def within(self, doing: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """What a call of Dask's returns, which by itself may wait for ever for a worker that stands still."""
+        """What a call of Dask's returns, which by itself may wait for ever for a worker that stands still.
+
+        It waits for twice the patience: a call that has the patience for its own timeout ends by that.
+        """
         answer: queue.SimpleQueue[tuple[Any, Exception | None]] = queue.SimpleQueue()
 
         def ask() -> None:
@@ -147,7 +150,7 @@ class Submitter:
 
         try:
             while True:
-                while not exhausted and len(pending) < 2 * self.threads() + 1:
+                while not exhausted and len(pending) < 2 * self.threads() + 1:  # one running and one waiting a thread
                     try:
                         number, call = next(waiting)
                     except StopIteration:
@@ -157,7 +160,7 @@ class Submitter:
                 if not pending:
                     return
                 future = self._next(news, label, pending)
-                if future.key not in pending:
+                if future.key not in pending:  # news of an attempt that was given up
                     continue
                 number, call, attempt, _ = pending.pop(future.key)
                 try:
@@ -267,7 +270,7 @@ class _Lost(Exception):
 
 
 def _task(version: str, function: Callable[..., Any], *args: Any) -> Any:
-    """Run on a worker, with its memory and scratch known to the cache, and errors that name it."""
+    """Set the cache's limit and folder to this worker's, run, and name the worker in errors."""
     worker = get_worker()
     if version != pairsmith.__version__:
         raise ValueError(mismatch(worker.address, pairsmith.__version__, version))

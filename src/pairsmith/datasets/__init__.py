@@ -6,6 +6,13 @@ Each loader gives a `Dataset`. A new one is a function that reads its files and 
     sushi        100 kinds of sushi, ranked by 5000 people     netflix, camra    movies a user rated
     mslr         documents of a web search, by query           sift              image descriptors
     rop          any folder with features.csv, labels.csv and comparisons.csv
+
+Modules
+    base       Dataset: what a loader gives
+    embedded   synthetic, diabetes, breast_cancer, digits
+    files      mslr, sift, rop
+    ratings    netflix, camra
+    sushi      sushi
 """
 
 from __future__ import annotations

@@ -22,18 +22,21 @@ and when the pool's best is below the floor, a new epoch begins with a scan of a
 
 Words
     whitened   Z = X W, where W W' = A^-1: features between which a pair's gain is a squared distance
+    gain       here d_ij, or w_ij d_ij; what a Step reports is log(1 + d_ij), which orders pairs alike
     scan       a look at all candidate pairs, in float32 under a proved bound, or in float64
+    tile       some items beside some others: the pairs whose products a scan computes at once
     floor      what a pair's gain must reach to be kept; it rises when more are found than there is room for
     hit        a pair that reaches the floor, with its gain or an upper bound on it
     pool       the hits of the last scan
-    front      the best part of the pool, exact in float64
+    front      the best part of the pool, in float64; the best, and what comes near it, are computed afresh from the
+               root before a pick
     epoch      the time between two scans, and the picks made in it
-    reach      a length for each item: two items whose reaches are short cannot be far apart (`whitened`)
+    reach      a squared length for each item: two items whose reaches are short cannot be far apart (`whitened`)
 
 Modules, from the top down
     search      the greedy sequence: epochs, and picks from the front
     floor       the cost model that chooses the floor of a scan
-    front, pool the two lower levels, and what belongs to an epoch
+    pool, front the two inner levels, and Epoch, the picks since the scan
     scan        a pass over all pairs, planned: which tiles, which columns
     passes      the pass itself, in threads of this process (`pairsmith.cluster` has it as tasks)
     screening   the float32 bound, and its proof

@@ -1,11 +1,11 @@
 """The floor of a scan, chosen by what a scan costs and how many picks it is good for.
 
 |z_i - z_j| <= |z_i| + |z_j|, so the lengths of items tell how many pairs a scan with a given floor has to look at.
-Gains fall geometrically, roughly, so -log(floor / best) is what a scan is good for: the floor with the least cost for
-that is best. A floor that is badly chosen costs time and nothing else.
+Gains fall geometrically, roughly, so a scan lasts for picks in proportion to log(best / floor); the floor with the
+least cost per unit of that is chosen. A floor that is badly chosen costs time and nothing else.
 
-Costs are in multiplications of the scan (a float32 product of two numbers, in a tile), as measured on two cores with
-single-threaded OpenBLAS in each thread: 8e10 of them take a second.
+The unit of costs is a multiplication of the scan: a float32 product of two numbers, in a tile. Costs were measured in
+it on two cores, with single-threaded OpenBLAS in each thread.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _COST_PAIR = 50  # of a pair looked at, besides
 _COST_KEPT = 3000  # of a pair kept: joined, cut, brought up to date at scattered places of memory
 
 _ALL_COLUMNS_AFTER = 0.2  # a floor lower by this share of the best makes a scan need all columns: a guess
-_UNSEEN = 30  # pairs of the sample that are taken to be above any floor: the tail is not in the sample
+_UNSEEN = 30  # pairs of the sample added to the count above a floor, since the sample misses the tail
 _FILLED = 0.5  # share of the pool's capacity that pairs above the floor should take, as far as the sample can tell
-_SAMPLE_TELLS = 5  # from so many pairs of the sample on
-_MORE_THAN_LEFT = 1.5  # a scan should be good for so many times the picks that are left, and no more
+_SAMPLE_TELLS = 5  # the sample is believed when at least this many of its pairs are above
+_MORE_THAN_LEFT = 1.5  # a floor good for more than 1.5 times the picks left gets no credit for the rest
 
 
 class FloorChoice:
     """What earlier epochs of a search taught about the floor, and the choice of the next."""
 
     def __init__(self) -> None:
-        self.picks_per_fold = 0.0  # picks that the last epoch gave for each e-fold that gains fell; 0 before it
+        self.picks_per_fold = 0.0  # picks per factor e of falling gains, in the last epoch; 0 before the first
         self.last_share = 1.0  # the last scan's floor, as a share of the best gain
 
     def learn(self, picks: int, best_at_start: float, best_at_end: float) -> None:
@@ -57,13 +57,14 @@ class FloorChoice:
         total = len(whitened.remaining.rows)
         seen = _pairs_seen(whitened, best) * (total / (n * (n - 1) / 2))
         above, above_far = (len(some) - np.searchsorted(some, _SHARES * best) for some in (gains, far))
+        # Pairs above each floor, by two estimates, the smaller.
         kept = np.minimum(seen * above_far / max(1, len(far)), total * (above + _UNSEEN) / len(gains))
         # The last scan may have done with fewer columns.
         more = np.maximum(0, self.last_share - _SHARES) / _ALL_COLUMNS_AFTER
         columns = d * np.minimum(1, columns_used + more)
         cost = _COST_SCAN + n * d * (_COST_WHITENING * d + _COST_ITEM_COLUMN)
         cost = cost + seen * (_COST_COLUMN * columns + _COST_PAIR) + _COST_KEPT * kept
-        # Of no use: more than fits the pool, or than is left to pick.
+        # No credit for pairs that do not fit the pool, or picks not asked for.
         expected = int(_FILLED * capacity / total * len(gains))
         fits = float(gains[-expected]) if _SAMPLE_TELLS <= expected < len(gains) else 0.0
         worth = -np.log(np.maximum(_SHARES, min(fits / best, 0.999)))

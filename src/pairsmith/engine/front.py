@@ -14,7 +14,7 @@ from pairsmith.engine import kernels
 from pairsmith.engine.pool import Epoch, Pool
 from pairsmith.engine.top_pairs import EQUAL, renumber
 
-NEAR = 1e-9  # picks are made among gains this close, relatively, by computing them once more
+NEAR = 1e-9  # gains within this share of the best are recomputed from the root before one is picked
 
 _MULTIPLICATIONS_AT_ONCE = 3e6  # about, in one burst of picks: a few milliseconds
 _PICKS_AT_ONCE = 256
@@ -26,8 +26,8 @@ class Front:
 
     chosen: Ints  # their places in the pool
     items: Ints  # the items that `first` and `second` are places among
-    arrays: kernels.FrontArrays  # value (the gain, or a bound close to it), first, second, weight, X, listed
-    limit: float = np.inf  # what is outside, or has lost its digits, is at most this
+    arrays: kernels.FrontArrays  # their gains and features, see kernels.FrontArrays
+    limit: float = np.inf  # a pick must reach it: below, a pair outside may be better, or digits are gone
 
     @classmethod
     def empty(cls, d: int) -> Front:
@@ -67,7 +67,8 @@ class Front:
     def pick(self, design: Design, epoch: Epoch, count: int) -> tuple[Ints, Floats, Floats]:
         """Take up to `count` times the best pair into the design's root, as long as it is the best of all.
 
-        Returns the places of those picked, their d_ij, and the design's terms() before each.
+        Returns the places of those picked, their d_ij, and the design's terms() before each (for the bound on rounding,
+        Design.note_rounding).
         """
         picked = kernels.Picked(
             np.empty(count, dtype=np.int64), np.empty(count), np.empty(count), epoch.room_for(count)

@@ -48,8 +48,8 @@ class PoolArrays(NamedTuple):
 class FrontArrays(NamedTuple):
     """One entry a pair of the front, but for X; see `front.Front`."""
 
-    value: Any
-    first: Any
+    value: Any  # the gain, or a bound close to it
+    first: Any  # its two items, by their places in X
     second: Any
     weight: Any  # empty where all weights are 1
     X: Any  # the features of its items

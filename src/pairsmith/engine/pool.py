@@ -13,7 +13,7 @@ from pairsmith.engine import kernels
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, renumber
 
-BYTES_PER_PAIR = 48  # of a pool, what is in use while it is joined and cut included
+BYTES_PER_PAIR = 48  # peak bytes a pooled pair, copies made while hits are joined and cut included
 
 _PAIRS_AT_ONCE = 1 << 17  # pooled pairs that one thread brings up to date at a time
 _SAMPLED_FROM = 1 << 20  # pairs: in a larger pool, a sample tells well enough where the size-th largest is
@@ -21,7 +21,10 @@ _SAMPLED = 1 << 18  # pairs of it, at least
 
 
 class Epoch:
-    """The time between two scans: the picks made in it, by their v (Alg. 4), and what holds for all of it."""
+    """The time between two scans: the picks made in it, and what holds for all of it.
+
+    Each pick is known by its v = A^-1 x / sqrt(1 + d), by which gains fall (`Design.add`; Alg. 4).
+    """
 
     def __init__(self, d: int) -> None:
         self.V = np.empty((64, d))  # row l is the v of pick l; there is room for more
@@ -60,6 +63,7 @@ class Pool:
         i, j, bound = hits
         weight = np.empty(0) if design.scores is None else design.weight(i, j)
         items, first, second = renumber(design.n, i, j)
+        # Few items: number them anew, so that rho is small; else all items, and no lookup.
         if 2 * len(items) < design.n:
             i, j = first, second
         else:
@@ -71,7 +75,7 @@ class Pool:
         return len(self.arrays.bound)
 
     def set_gains(self, chosen: Ints, gains: Floats, picks: int) -> None:
-        """The gains of these pairs, after so many picks."""
+        """Set the bounds of these pairs to their gains after so many picks."""
         self.arrays.bound[chosen], self.arrays.since[chosen] = gains, picks
 
     def drop(self, chosen: Ints | Bools) -> None:
@@ -103,7 +107,7 @@ class Pool:
         self.rho_known = epoch.picks
 
     def bring_up_to_date(self, size: int, picks: int, team: Team) -> float:
-        """Lower bounds until the `size` largest are up to date; the least of those, or -inf if that is all."""
+        """Reduce bounds until the `size` largest are up to date; returns the least of those, or -inf if that is all."""
         rank, total = size, len(self)
         while rank < total:
             threshold = self._bound_at(rank)

@@ -1,5 +1,6 @@
 """The paper's eight greedy algorithms, readable beside the paper.
 
-greedy    two axes, rules and searches, and the table of their combinations, ALGORITHMS
+greedy    the algorithms, each a rule (how a gain is known) times a search (how the largest is found), and their
+          table, ALGORITHMS
 kernels   their compiled loops
 """
