@@ -20,13 +20,30 @@ from pairsmith import cli
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.app import create_app
-from pairsmith.files.items import Items
+from pairsmith.files.items import Items, read_items
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.
 settings.register_profile(
     "pairsmith", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=60
 )
 settings.load_profile("pairsmith")
+
+
+# `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that
+# take more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
+SLOW_FILES = "test_campaign_browser", "test_campaign_crash", "test_cluster"
+SLOW_FIXTURES = {"postgresql", "nginx", "browser"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        database = item.callspec.params.get("target") if hasattr(item, "callspec") else None
+        if (
+            item.path.stem.startswith(SLOW_FILES)
+            or SLOW_FIXTURES.intersection(item.fixturenames)
+            or database == "postgresql"
+        ):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -217,3 +234,21 @@ def api(tmp_path, make):
     with client_of(store) as client:
         client.store = store
         yield client
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write("a.csv", text) -> the path of a new file."""
+
+    def put(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return put
+
+
+@pytest.fixture
+def items(write):
+    """Five items with the ids 1 to 5, from a file."""
+    return read_items(write("items.csv", "id,x\n1,5\n2,3\n3,1\n4,9\n5,7\n"))
