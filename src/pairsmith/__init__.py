@@ -13,7 +13,7 @@ The map, from the outside in:
     criteria     what a pair is worth: the registry, and a module a criterion
     problem      what select() is asked, checked once
     cluster      the engine's scans on the workers of a Dask cluster
-    model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
+    model        BradleyTerry, BradleyTerryCV, BradleyTerryGP: scores, probabilities and rankings with intervals
     certificate  how far the picks can be from the best possible ones
     engine       the default search: exact, from a few scans of all pairs
     paper        the paper's eight algorithms
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pairsmith.design.information import Design
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
+    from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
@@ -48,6 +49,7 @@ _HOME = {
     "WithinGroups": "data.candidates",
     "BradleyTerry": "model.bradley_terry",
     "BradleyTerryCV": "model.cross_validation",
+    "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
     "Selection": "selection",
     "select": "selection",
@@ -57,6 +59,7 @@ __all__ = [
     "AllPairs",
     "BradleyTerry",
     "BradleyTerryCV",
+    "BradleyTerryGP",
     "Design",
     "PairList",
     "Selection",
