@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pairsmith.design.information import Design
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
+    from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
@@ -49,6 +50,7 @@ _HOME = {
     "WithinGroups": "data.candidates",
     "BradleyTerry": "model.bradley_terry",
     "BradleyTerryCV": "model.cross_validation",
+    "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
     "Selection": "selection",
     "select": "selection",
@@ -58,6 +60,7 @@ __all__ = [
     "AllPairs",
     "BradleyTerry",
     "BradleyTerryCV",
+    "BradleyTerryGP",
     "Design",
     "PairList",
     "Selection",

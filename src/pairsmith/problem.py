@@ -10,15 +10,7 @@ import numpy.typing as npt
 
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
-from pairsmith.data.candidates import (
-    AllPairs,
-    Candidates,
-    PairList,
-    Remaining,
-    Rows,
-    WithinGroups,
-    remaining_pairs,
-)
+from pairsmith.data.candidates import AllPairs, Candidates, PairList, Remaining, Rows, WithinGroups, remaining_pairs
 from pairsmith.data.features import Features, extremes
 from pairsmith.data.options import as_whole
 from pairsmith.data.ridge import as_ridge

@@ -1,12 +1,30 @@
 """The Bradley-Terry model: scores of items from labels and answers, with how sure they are.
 
+The paper's model, a score linear in the features:
+
     bradley_terry      BradleyTerry, a scikit-learn estimator: fit, rank, compare
     cross_validation   BradleyTerryCV: the same with the ridge chosen by what was held out
-    evidence           what a model is fitted to, checked, as rows of one logistic regression; which label is the better
     logistic           the numerics: the estimate to the last digit, AUC, probabilities averaged over a posterior
     prior              the ridge where nobody chose one
     saved              a fitted model as a file of JSON
 
+A model that also learns what features do not say, and knows what it does not know:
+
+    gaussian_process          BradleyTerryGP: linear part, smooth part, an effect for each item; raters
+    expectation_propagation   the posterior of scores, and the evidence of the answers for its prior
+    variances                 how large each part is, by that evidence
+    feature_map               features standardised, and smooth functions of them
+    learned                   all of it put together, from answers to a posterior
+    joint                     what the posterior says about the order of items
+    raters                    how well each rater tells items apart
+    saved_gaussian_process    a fitted model as a file of JSON
+
+For both:
+
+    evidence           what a model is fitted to, checked; which label is the better
+
 Words: the *ridge* is the penalty on |beta|^2, that is, how closely the prior holds scores to 0; *evidence* is labels
-and answers together; what is *held out* is not fitted to, but predicted.
+and answers together; what is *held out* is not fitted to, but predicted. A
+*part* of a score is linear, smooth, or the item's own; a *site* is the Gaussian that stands for an answer, and its
+*cavity* what all other answers say.
 """

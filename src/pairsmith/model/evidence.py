@@ -45,23 +45,43 @@ class Evidence:
         return self.rows[which], self.y[which], self.weights[which]
 
 
-def gather(
-    estimator: BradleyTerry,
+@dataclass(frozen=True)
+class Given:
+    """What `fit` was given, checked: labels of items and answers to pairs of them, in the order given."""
+
+    X: Floats
+    names: Any  # the items' ids as a pandas index, or None
+    labeled: Ints
+    side: Floats  # +1 where the label is the better one, else -1
+    pairs: Ints
+    wins: Floats  # +1 where the first was preferred, -1 where the second, 0 for a tie
+    weights: Floats  # of the labels, then of the answers
+    classes: npt.NDArray[Any]
+
+
+def check(
+    estimator: Any,
     X: Any,
     y: Any,
     labeled: npt.ArrayLike | None,
     comparisons: npt.ArrayLike | None,
     outcomes: npt.ArrayLike | None,
     sample_weight: npt.ArrayLike | None,
-) -> Evidence:
-    """Check what `fit` was given; the estimator learns how many features there are, and their names."""
+    spare: bool = False,
+) -> Given:
+    """Check what `fit` was given; the estimator learns how many features there are, and their names.
+
+    `spare` says that a model does without features, labels and answers where there are none.
+    """
     if (comparisons is None) != (outcomes is None):
         raise ValueError("comparisons and outcomes belong together; give both or neither")
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         refuse_masked(given, name)
     X, names = without_ids(X)
     check_exact(X, names)
-    if labeled is None and comparisons is None:  # as any estimator of scikit-learn is called
+    if spare and getattr(X, "shape", (1, 1))[1:] == (0,):
+        X, estimator.n_features_in_ = np.zeros((len(X), 0)), 0
+    elif labeled is None and comparisons is None and not (spare and y is None):  # as any estimator of scikit-learn is
         X, y = validate_data(estimator, X, y, dtype=np.float64)
     else:
         X = validate_data(estimator, X, dtype=np.float64)
@@ -71,29 +91,40 @@ def gather(
     check_items(pairs, len(X), "comparisons")
     wins = _as_outcomes([] if outcomes is None else outcomes, len(pairs))
     total = len(items) + len(pairs)
-    if total == 0:
+    if total == 0 and not spare:
         raise ValueError("y and comparisons are both empty; the model needs one of them to learn from")
-    try:
-        weights = _check_sample_weight(sample_weight, np.empty((total, 1)), dtype=np.float64, ensure_non_negative=True)
-    except ValueError as error:
-        raise ValueError(
-            f"{error} Give one weight for each of {len(items)} labels and {len(pairs)} comparisons, in that order"
-        ) from None
+    weights = np.zeros(0)
+    if total or sample_weight is not None:
+        try:
+            weights = _check_sample_weight(
+                sample_weight, np.empty((total, 1)), dtype=np.float64, ensure_non_negative=True
+            )
+        except ValueError as error:
+            raise ValueError(
+                f"{error} Give one weight for each of {len(items)} labels and {len(pairs)} comparisons, in that order"
+            ) from None
     side = np.where(labels == classes[1], 1.0, -1.0) if len(labels) else np.zeros(0)
-    tied = np.flatnonzero(wins == 0)
+    return Given(X, names, items, side, pairs, wins, weights, classes)
+
+
+def gather(estimator: BradleyTerry, *given: Any) -> Evidence:
+    """What `fit` was given, checked, as rows of a regression."""
+    found = check(estimator, *given)
+    items, pairs, wins, weights = found.labeled, found.pairs, found.wins, found.weights
+    total, tied = len(items) + len(pairs), np.flatnonzero(wins == 0)
     first = np.concatenate([items, pairs[:, 0], pairs[tied, 0]])
     second = np.concatenate([items, pairs[:, 1], pairs[tied, 1]])
     tie = np.concatenate([np.zeros(len(items), dtype=bool), wins == 0, np.ones(len(tied), dtype=bool)])
     return Evidence(
-        _differences(X, first, second, len(items)),
+        _differences(found.X, first, second, len(items)),
         first,
         second,
-        np.concatenate([side, np.where(wins == 0, 1.0, wins), np.full(len(tied), -1.0)]),
+        np.concatenate([found.side, np.where(wins == 0, 1.0, wins), np.full(len(tied), -1.0)]),
         np.concatenate([weights * np.where(tie[:total], 0.5, 1.0), weights[len(items) + tied] / 2]),
         tie,
         total,
-        classes,
-        len(X),
+        found.classes,
+        len(found.X),
     )
 
 

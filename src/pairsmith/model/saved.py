@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from pairsmith.files.write import write_whole
 from pairsmith.model.logistic import check_ridge
 
 _VERSION = 1
+Result = TypeVar("Result")
 
 
 class _OtherVersion(ValueError):
@@ -48,27 +50,35 @@ class SavedModel:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> SavedModel:
         """Read what `write` wrote; anything else is refused."""
-        if Path(path).exists() and not Path(path).is_file():  # a device may never end
-            raise ValueError(f"{path} is no file; name one that BradleyTerry.save or pairsmith fit wrote")
-        try:
-            return _checked(json.loads(Path(path).read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise ValueError(f"{path}: there is no such file") from None
-        except OSError as error:
-            raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-        except _OtherVersion as error:
-            raise ValueError(f"{path} was written by another version of pairsmith ({error}); fit again") from None
-        except (KeyError, TypeError, ValueError, RecursionError):
-            raise ValueError(
-                f"{path} is no model of pairsmith; make one with BradleyTerry.save or pairsmith fit"
-            ) from None
+        return read_checked(path, _VERSION, _checked)
+
+
+def kind_of(path: str | os.PathLike[str]) -> int:
+    """The format of a model's file: 1 for a linear model, 2 for a Gaussian process."""
+    return read_checked(path, None, lambda content: int(content["pairsmith model"]))
+
+
+def read_checked(path: str | os.PathLike[str], version: int | None, checked: Callable[[Any], Result]) -> Result:
+    """What `checked` makes of a model's file of this format (None: of any). Errors of any kind mean that it is none."""
+    if Path(path).exists() and not Path(path).is_file():  # a device may never end
+        raise ValueError(f"{path} is no file; name one that a model's save or pairsmith fit wrote")
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if version is not None and content["pairsmith model"] != version:
+            raise _OtherVersion(f"format {content['pairsmith model']}, not {version}")
+        return checked(content)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except _OtherVersion as error:
+        raise ValueError(f"{path} was written by another version of pairsmith ({error}); fit again") from None
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+        raise ValueError(f"{path} is no model of pairsmith; make one with its save or pairsmith fit") from None
 
 
 def _checked(content: Any) -> SavedModel:
-    """The model that a file holds. Errors of any kind mean that it holds none."""
-    version = content["pairsmith model"]
-    if version != _VERSION:
-        raise _OtherVersion(f"format {version}, not {_VERSION}")
+    """The linear model that a file holds."""
     saved = SavedModel(
         float(content["ridge"]),
         np.array(content["classes"]),

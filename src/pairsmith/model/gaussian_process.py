@@ -1,0 +1,376 @@
+"""A model that learns what the answers say, and knows what it does not know.
+
+    f_i = sqrt(a) x_i'beta + sqrt(b) phi(x_i)'gamma + sqrt(e) u_i,        beta, gamma, u ~ N(0, I)
+    P(i beats j) = 1 / (1 + exp(-(f_i - f_j))),   P(label of i is the better one) = 1 / (1 + exp(-(f_i - t)))
+
+A score has a part that is linear in the features, a part that is smooth in them, and an effect of the item's own, so
+that nothing an item's answers say is lost because features do not say it. How large each part is, the variances a, b
+and e, is learned from the answers (`variances`), the posterior comes by expectation propagation. A label is an answer
+to the pair of an item and a threshold t ~ N(0, 4), which is one more item here.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr, ndtri
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pairsmith.data import fingerprint
+from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
+from pairsmith.data.user_features import check_exact, without_ids
+from pairsmith.model import raters as rating
+from pairsmith.model.evidence import Given, check
+from pairsmith.model.expectation_propagation import Answers, summed
+from pairsmith.model.feature_map import FeatureMap
+from pairsmith.model.joint import Joint
+from pairsmith.model.learned import Learned, learn_from
+from pairsmith.model.logistic import average
+from pairsmith.model.saved_gaussian_process import SavedGP
+from pairsmith.model.variances import PARTS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_GROWTH = 1.2  # a warm start learns variances again once there are this many times as many answers
+_HABIT_ROUNDS, _SETTLED_HABITS = 12, 0.02  # of raters and scores in turn, until no log slope or bias moves by more
+
+
+class BradleyTerryGP(ClassifierMixin, BaseEstimator):
+    """Scores that are linear and smooth in the features, with an effect of each item's own (see the module).
+
+    Parameters
+    ----------
+    linear, smooth, items : "auto", a variance, or False
+        How large each part of the scores is: by the evidence of the answers, as given, or not there.
+    landmarks : int
+        So many items at most carry the smooth part: more follow finer detail, and take longer.
+    better : the better one of the two labels in y; words need it.
+    warm_start : bool
+        Whether `fit` goes on from the last one: its variances are kept until there are a fifth more answers.
+    random_state : int
+        Seeds which items are landmarks, and the draws that ranks are counted in.
+
+    Attributes
+    ----------
+    variances_ : of the parts, and the `scale` of the smooth one, as a share of the median squared distance of items.
+    shares_ : of the variance of scores, of each part. evidence_ : log of the probability of the answers.
+    doubt_ : the mean probability that two of the items stand in the wrong order.
+    reliability_ : the share of the variance of scores that is known (scale separation reliability).
+    raters_ : a table of who answered, where `fit` was told.
+    classes_ : the two labels, the better one last. n_items_ : how many items there were.
+    """
+
+    def __init__(
+        self,
+        linear: Any = "auto",
+        smooth: Any = "auto",
+        items: Any = "auto",
+        landmarks: int = 500,
+        better: Any = None,
+        warm_start: bool = False,
+        random_state: int | None = 0,
+    ) -> None:
+        self.linear = linear
+        self.smooth = smooth
+        self.items = items
+        self.landmarks = landmarks
+        self.better = better
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        labeled: npt.ArrayLike | None = None,
+        comparisons: npt.ArrayLike | None = None,
+        outcomes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        raters: Any = None,
+        n_items: int | None = None,
+    ) -> Self:
+        """Fit to absolute labels, answers to pairs, or both; without either, to the prior.
+
+        Parameters
+        ----------
+        X : (N, d) features of the items, or None where there are none; then `n_items` says how many items there are.
+            The column `id` or the index of a frame names them.
+        y, labeled, comparisons, outcomes, sample_weight : as of BradleyTerry.fit.
+        raters : who gave each of the answers to `comparisons`. The first of a pair is taken for the one shown first.
+        """
+        fixed = _fixed(self)
+        given = check(self, _items(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
+        rng = np.random.default_rng(self.random_state)
+        previous = getattr(self, "learned_", None) if self.warm_start else None
+        self.classes_, self.n_items_ = given.classes, len(given.X)
+        self.ids_, self.fingerprint_ = given.names, fingerprint.of_arrays(given.X)
+        if given.X.shape[1] == 0:
+            fixed |= {"linear": 0.0, "smooth": 0.0}
+        answers, rater, names = _answers(given, raters)
+        if previous is not None and (
+            previous.map.used.shape != (given.X.shape[1],) or len(answers) > _GROWTH * previous.learned_from
+        ):
+            previous = None
+        map = FeatureMap.of(given.X, self.landmarks, rng) if previous is None else previous.map
+        problem = map.linear(given.X), map
+        labels = len(given.labeled) > 0
+        self.learned_ = learn_from(*problem, answers, labels, fixed, rng, previous)
+        self.raters_ = None
+        if names:
+            self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng)
+        self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
+        self.evidence_ = self.learned_.evidence
+        joint = self.learned_.joint(problem[0], np.arange(self.n_items_)).without_last()
+        self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
+        self.shares_ = _shares(self.learned_, problem[0])
+        _tell_islands(answers, self.n_items_)
+        return self
+
+    def _weigh_raters(
+        self,
+        problem: tuple[Floats, FeatureMap],
+        answers: Answers,
+        rater: Ints,
+        names: list[Any],
+        labels: bool,
+        fixed: dict[str, float],
+        rng: np.random.Generator,
+    ) -> pd.DataFrame:
+        """Learn slopes and biases of raters, and what the answers say in their light; the table of raters."""
+        before = np.zeros((len(names), 2))
+        for round in range(_HABIT_ROUNDS):
+            asked = np.flatnonzero(rater >= 0)
+            mean, variance = self.learned_.posterior.differences(
+                self.learned_.answers.first, self.learned_.answers.second
+            )
+            own = Answers(*(getattr(answers, name)[asked] for name in Answers.__dataclass_fields__))
+            found, errors = rating.habits(own, rater[asked], len(names), mean[asked], variance[asked])
+            weighed = rating.with_habits(answers, rater, found)
+            # Variances are learned once more when the raters are roughly known: they were taken for equals before.
+            again = None if round == 2 else self.learned_
+            self.learned_ = learn_from(*problem, weighed, labels, fixed, rng, again)
+            moved = float(np.max(np.abs(found - before)))
+            before = found
+            if round > 2 and moved < _SETTLED_HABITS:
+                break
+        return rating.table(names, self.learned_.propagated, self.learned_.answers, rater, found, errors)
+
+    # What it says.
+
+    def decision_function(self, X: Any = None) -> Floats:
+        """How far scores are above the threshold of labels, in the mean of the posterior."""
+        joint, n, _ = self._scores(X)
+        above: Floats = joint.mean[:n] - joint.mean[n]
+        return above
+
+    def predict(self, X: Any = None) -> npt.NDArray[Any]:
+        better = self.decision_function(X) > 0
+        labels: npt.NDArray[Any] = np.asarray(self.classes_)[better.astype(int)]
+        return labels
+
+    def predict_proba(self, X: Any = None) -> Floats:
+        """P(the label is the worse one) and P(it is the better one), averaged over the posterior."""
+        joint, n, _ = self._scores(X)
+        mean, variance = joint.gaps(np.arange(n), np.full(n, n))
+        p = average(mean, np.sqrt(variance))
+        return np.column_stack([1 - p, p])
+
+    def compare(self, X: Any, pairs: npt.ArrayLike) -> Floats:
+        """P(first beats second) for pairs of rows of X, averaged over the posterior."""
+        joint, n, _ = self._scores(X)
+        pairs = as_ordered_pairs(pairs, "pairs")
+        check_items(pairs, n, "pairs")
+        mean, variance = joint.gaps(*pairs.T)
+        return average(mean, np.sqrt(variance))
+
+    def rank(self, X: Any = None, level: float = 0.9, top: int | None = None) -> pd.DataFrame:
+        """Items, best first: score, error, interval, P(above the next item), and the ranks each could have.
+
+        The index names the items. `low` and `high` are the interval of the score at this level, `best` and `worst` that
+        of the rank; with `top`, `in_top` is the probability of being among so many best. All are by the joint posterior
+        of the scores, what is unknown of each item included.
+        """
+        import pandas as pd
+
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+        joint, n, names = self._scores(X)
+        if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or not 1 <= top <= n):
+            raise ValueError(f"top must be a number of items from 1 to {n}, got {top!r}")
+        joint = joint.without_last()
+        order = np.argsort(-joint.mean, kind="stable")
+        gap, variance = joint.gaps(order[:-1], order[1:])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            above = np.where(variance > 0, ndtr(gap / np.sqrt(variance)), 0.5)
+        error, width = np.sqrt(joint.variance()), ndtri((1 + level) / 2)
+        best, worst, among = joint.ranks(np.random.default_rng(self.random_state), level, top)
+        columns = {
+            "rank": np.arange(1, n + 1),
+            "score": joint.mean[order],
+            "error": error[order],
+            "low": (joint.mean - width * error)[order],
+            "high": (joint.mean + width * error)[order],
+            "above_next": np.append(above, np.nan),
+            "best": best[order],
+            "worst": worst[order],
+        }
+        if among is not None:
+            columns["in_top"] = among[order]
+        return pd.DataFrame(columns, index=pd.RangeIndex(n)[order] if names is None else names[order])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as plain JSON, whole or not at all; the table of raters is not in it."""
+        check_is_fitted(self)
+        names: npt.NDArray[Any] = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        ids = None if self.ids_ is None else self.ids_.to_list()
+        figures = {"doubt": self.doubt_, "reliability": self.reliability_} | self.shares_
+        SavedGP(
+            self.learned_, np.asarray(self.classes_), names.tolist(), ids, self.n_items_, self.fingerprint_, figures
+        ).write(path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> BradleyTerryGP:
+        """Read what `save` wrote."""
+        import pandas as pd
+
+        saved = SavedGP.read(path)
+        model = BradleyTerryGP()
+        model.learned_, model.classes_, model.n_items_ = saved.learned, saved.classes, saved.n_items
+        model.variances_ = saved.learned.variances | {"scale": saved.learned.scale}
+        model.evidence_, model.raters_ = saved.learned.evidence, None
+        model.doubt_, model.reliability_ = saved.figures["doubt"], saved.figures["reliability"]
+        model.shares_ = {name: saved.figures[name] for name in PARTS}
+        model.ids_ = None if saved.ids is None else pd.Index(saved.ids)
+        model.fingerprint_, model.n_features_in_ = saved.fingerprint, len(saved.features)
+        if saved.features and all(isinstance(name, str) for name in saved.features):
+            model.feature_names_in_ = np.array(saved.features, dtype=object)
+        return model
+
+    def _scores(self, X: Any) -> tuple[Joint, int, Any]:
+        """The joint posterior of these items and the threshold, how many items, and their ids where X has any."""
+        check_is_fitted(self)
+        if X is None:
+            if self.n_features_in_:
+                raise ValueError(f"X is missing: the model was fitted to {self.n_features_in_} features")
+            n, names, number = self.n_items_, self.ids_, np.arange(self.n_items_)
+            linear = np.zeros((n, 0))
+        else:
+            X, names = without_ids(X)
+            check_exact(X, names)
+            if self.n_features_in_ == 0 and getattr(X, "shape", (1, 1))[1:] == (0,):
+                X = np.zeros((len(X), 0))
+            else:
+                X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+            n, number, linear = len(X), self._numbers(X, names), self.learned_.map.linear(X)
+        return self.learned_.joint(linear, number), n, names
+
+    def _numbers(self, X: Floats, names: Any) -> Ints:
+        """Which of the items it was fitted to these are, -1 for others: by ids, or all of them by their features."""
+        if names is not None and self.ids_ is not None:
+            found: Ints = self.ids_.get_indexer(names).astype(np.int64)
+            return found
+        if names is None and len(X) == self.n_items_ and fingerprint.of_arrays(X) == self.fingerprint_:
+            return np.arange(len(X))
+        return np.full(len(X), -1)
+
+
+def _fixed(model: BradleyTerryGP) -> dict[str, float]:
+    """The variances that are not learned."""
+    fixed = {}
+    for name in PARTS:
+        value = getattr(model, name)
+        if isinstance(value, str) and value == "auto":
+            continue
+        if value is False:
+            fixed[name] = 0.0
+        elif isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1e9:
+            raise ValueError(f"{name} must be 'auto', a positive variance or False, got {value!r}")
+        else:
+            fixed[name] = float(value)
+    if len(fixed) == len(PARTS) and not any(fixed.values()):
+        raise ValueError("linear, smooth and items are all False; keep at least one part")
+    return fixed
+
+
+def _items(X: Any, n_items: int | None) -> Any:
+    """X, or a table without columns where there are no features."""
+    if X is not None:
+        if n_items is not None and n_items != len(X):
+            raise ValueError(f"n_items={n_items}, but X has {len(X)} items; leave n_items out")
+        return X
+    if n_items is None:
+        raise ValueError("X is None, so say how many items there are: n_items=")
+    if isinstance(n_items, bool) or not isinstance(n_items, int | np.integer) or n_items < 2:
+        raise ValueError(f"n_items must be a whole number of at least 2, got {n_items!r}")
+    return np.zeros((int(n_items), 0))
+
+
+def _answers(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any]]:
+    """Labels and answers, each pair once for each rater; which rater that is, -1 for labels; and the raters' names."""
+    import pandas as pd
+
+    n, labels = len(given.X), len(given.labeled)
+    rater, names = np.zeros(len(given.pairs), dtype=np.int64), []
+    first, second = given.pairs.T
+    wins = given.wins
+    if raters is None:  # who is shown first does not matter
+        first, second, wins = (
+            np.minimum(first, second),
+            np.maximum(first, second),
+            np.where(first < second, wins, -wins),
+        )
+    else:
+        if len(raters) != len(given.pairs):
+            raise ValueError(f"raters names {len(raters)} people for {len(given.pairs)} comparisons; give one for each")
+        rater, found = pd.factorize(np.asarray(raters, dtype=object))
+        if np.any(rater < 0):
+            raise ValueError(f"raters: answer number {int(np.argmax(rater < 0))} has none; give every answer one")
+        names = list(found)
+    first, second = np.concatenate([given.labeled, first]), np.concatenate([np.full(labels, n), second])
+    rater = np.concatenate([np.full(labels, -1), rater])
+    share = np.concatenate([(given.side + 1) / 2, (wins + 1) / 2])
+    used = given.weights > 0
+    keys = np.column_stack([first, second, rater])[used]
+    unique, place = np.unique(keys, axis=0, return_inverse=True)
+    place = place.ravel()
+    won = summed(place, (given.weights * share)[used], len(unique))
+    lost = summed(place, (given.weights * (1 - share))[used], len(unique))
+    plain = np.ones(len(unique))
+    return Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain), unique[:, 2], names
+
+
+def _shares(learned: Learned, linear: Floats) -> dict[str, float]:
+    """Of the variance that scores of these items have beforehand: how much each part contributes."""
+    Psi = learned.coordinates(linear)
+    across = Psi.var(axis=0)
+    d = linear.shape[1] if learned.variances["linear"] > 0 else 0
+    found = {"linear": across[:d].sum(), "smooth": across[d:].sum(), "items": learned.variances["items"]}
+    total = sum(found.values())
+    return {name: float(value / total) if total > 0 else 0.0 for name, value in found.items()}
+
+
+def _tell_islands(answers: Answers, n: int) -> None:
+    """Say once where answers leave items unconnected: only the prior holds their scores together."""
+    if len(answers) == 0:
+        return
+    _, island = connected_components(answers.graph(np.ones(len(answers)), n + 1), directed=False)
+    large = int(np.sum(np.bincount(island) > 1))
+    if large > 1:
+        warnings.warn(
+            f"the answers leave the items in {large} islands that were never compared with each other; how these stand"
+            " to each other is told by the features and the prior alone",
+            stacklevel=3,
+        )

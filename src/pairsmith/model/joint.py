@@ -1,0 +1,110 @@
+"""What a Gaussian posterior says about the order of items: ranks, doubt, reliability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from pairsmith.data.arrays import Floats, Ints
+
+_DRAWS = 2000  # of the joint posterior, for ranks
+_MOST_ITEMS = 3000  # so many, drawn at random, stand for all where pairs of items are averaged over
+_ROWS = 512  # items whose pairs are looked at at a time
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Scores of items, N(mean, effects + spread spread' + own I).
+
+    `effects` is the covariance of the effects of the items `compared`; all others have an effect of variance `own` of
+    which nothing is known.
+    """
+
+    mean: Floats  # (n,)
+    spread: Floats  # (n, p)
+    own: Floats  # (n,) zero where compared
+    compared: Ints  # places of the items that `effects` is of
+    effects: Floats
+
+    def without_last(self) -> Joint:
+        """Of all items but the last."""
+        n = len(self.mean) - 1
+        kept = self.compared < n
+        return Joint(
+            self.mean[:n], self.spread[:n], self.own[:n], self.compared[kept], self.effects[np.ix_(kept, kept)]
+        )
+
+    def variance(self) -> Floats:
+        """Of each score."""
+        found: Floats = np.einsum("ia,ia->i", self.spread, self.spread) + self.own
+        found[self.compared] += np.diag(self.effects)
+        return found
+
+    def covariance(self, rows: Ints, columns: Ints) -> Floats:
+        """Between the scores of these items."""
+        found = self.spread[rows] @ self.spread[columns].T
+        found += np.where(rows[:, None] == columns[None, :], self.own[columns], 0.0)
+        place = np.full(len(self.mean), -1)
+        place[self.compared] = np.arange(len(self.compared))
+        i, j = np.flatnonzero(place[rows] >= 0), np.flatnonzero(place[columns] >= 0)
+        found[np.ix_(i, j)] += self.effects[np.ix_(place[rows[i]], place[columns[j]])]
+        return found
+
+    def gaps(self, i: Ints, j: Ints) -> tuple[Floats, Floats]:
+        """Mean and variance of f_i - f_j for pairs of different items."""
+        apart = self.spread[i] - self.spread[j]
+        variance = np.einsum("ea,ea->e", apart, apart) + self.own[i] + self.own[j]
+        place = np.full(len(self.mean), -1)
+        place[self.compared] = np.arange(len(self.compared))
+        for one, other, sign in ((i, i, 1.0), (j, j, 1.0), (i, j, -2.0)):
+            both = (place[one] >= 0) & (place[other] >= 0)
+            variance[both] += sign * self.effects[place[one[both]], place[other[both]]]
+        return self.mean[i] - self.mean[j], np.maximum(variance, 0.0)
+
+    def doubt(self, rng: np.random.Generator) -> float:
+        """The mean, over pairs of items, of the probability that they stand in the wrong order."""
+        n = len(self.mean)
+        some = np.arange(n) if n <= _MOST_ITEMS else np.sort(rng.choice(n, _MOST_ITEMS, replace=False))
+        variance, total = self.variance()[some], 0.0
+        for low in range(0, len(some), _ROWS):
+            rows = some[low : low + _ROWS]
+            across = variance[low : low + _ROWS, None] + variance - 2 * self.covariance(rows, some)
+            gap = np.abs(self.mean[rows][:, None] - self.mean[some])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                wrong = np.where(across > 0, ndtr(-gap / np.sqrt(np.maximum(across, 0.0))), 0.5)
+            total += float(wrong.sum()) - float(np.trace(wrong[:, low : low + len(rows)]))
+        return total / (len(some) * (len(some) - 1))
+
+    def reliability(self) -> float:
+        """The share of the variance of scores that is known: var(mean) / (var(mean) + mean posterior variance).
+
+        What all scores have in common is left out of both: comparisons do not tell it, and no order depends on it.
+        Without features this is the scale separation reliability of comparative judgement.
+        """
+        n = len(self.mean)
+        total = self.spread.sum(axis=0)
+        shared = float(total @ total) + float(self.own.sum()) + float(self.effects.sum())
+        open_still = float(self.variance().mean()) - shared / n**2
+        known = float(np.var(self.mean))
+        return known / (known + open_still) if known + open_still > 0 else 0.0
+
+    def draws(self, rng: np.random.Generator, count: int = _DRAWS) -> Floats:
+        """(count, n) scores drawn from the joint posterior."""
+        found = rng.standard_normal((count, self.spread.shape[1])) @ self.spread.T + self.mean
+        if len(self.compared):
+            values, vectors = np.linalg.eigh(self.effects)
+            root = vectors * np.sqrt(np.maximum(values, 0.0))
+            found[:, self.compared] += rng.standard_normal((count, len(self.compared))) @ root.T
+        return found + rng.standard_normal((count, len(self.mean))) * np.sqrt(self.own)
+
+    def ranks(self, rng: np.random.Generator, level: float, top: int | None) -> tuple[Ints, Ints, Floats | None]:
+        """From which to which rank, 1 the best, each item is at this level; and P(it is among the best `top`)."""
+        scores = self.draws(rng)
+        order = np.argsort(-scores, axis=1)
+        ranks = np.empty(scores.shape, dtype=np.int32)
+        np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1, dtype=np.int32)[None, :], axis=1)
+        low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest")
+        among = None if top is None else (ranks <= top).mean(axis=0)
+        return low.astype(np.int64), high.astype(np.int64), among

@@ -1,0 +1,191 @@
+"""What the Gaussian-process model has learned from answers: all of it, and no more than that, is saved."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.design.blas import single_threaded_blas
+from pairsmith.model.expectation_propagation import Answers, Posterior, Propagated, Sites, propagate
+from pairsmith.model.feature_map import FeatureMap
+from pairsmith.model.joint import Joint
+from pairsmith.model.variances import PARTS, SCALES, USUAL, Parts, evaluate, learn
+
+THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
+_SAMPLE = 1000  # answers that variances are learned from, where there are more
+_CLOSE = 1.0  # nats of evidence that another scale may gain once variances are right for it
+_SMALL = 1500  # items up to which factorizations are faster on one thread
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Variances, and the sites of the answers under them: the posterior follows from these."""
+
+    map: FeatureMap
+    variances: dict[str, float]  # of PARTS
+    scale: float  # of the smooth part
+    items: Ints  # that were compared or labelled, by their numbers, ascending
+    linear: Floats  # (items, d) their linear coordinates
+    threshold: bool  # whether one more item, the last, is the threshold of labels
+    answers: Answers  # between `items`, by their places there
+    sites: Sites
+    evidence: float
+    learned_from: int  # so many answers there were when the variances were learned
+
+    def coordinates(self, linear: Floats) -> Floats:
+        """Psi of items: each part's coordinates times the square root of its variance."""
+        return np.hstack(_features(self.map, linear, self.variances, self.scale))
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """Of the scores of `items` and the threshold."""
+        with _threads(len(self.items)):
+            return Posterior.of(self._parts().prior(self.variances), self.answers, self.sites)
+
+    @cached_property
+    def propagated(self) -> Propagated:
+        """The posterior, with what all other answers say of each."""
+        with _threads(len(self.items)):
+            return propagate(self._parts().prior(self.variances), self.answers, self.sites, sweeps=1)
+
+    def _parts(self) -> Parts:
+        return _parts(self.map, self.linear, self.threshold, self.variances, self.scale)
+
+    def joint(self, linear: Floats, number: Ints) -> Joint:
+        """The posterior of the scores of items with these coordinates and, last, of the threshold.
+
+        `number` is an item's number where it was there when the model was fitted, else -1.
+        """
+        posterior, n = self.posterior, len(linear)
+        Psi = self.coordinates(linear)
+        weights = self.coordinates(self.linear).T @ posterior.pull[: len(self.items)]
+        mean, spread = (
+            np.append(Psi @ weights, 0.0),
+            np.vstack([Psi @ posterior.root, np.zeros(posterior.root.shape[0])]),
+        )
+        own = np.append(np.full(n, self.variances["items"]), THRESHOLD)
+        at = np.searchsorted(self.items, number)
+        known = (number >= 0) & (at < len(self.items))
+        known[known] = self.items[at[known]] == number[known]
+        places, rows = np.flatnonzero(known), at[known]
+        if self.threshold:
+            places, rows = np.append(places, n), np.append(rows, len(self.items))
+        mean[places], spread[places], own[places] = posterior.mean[rows], posterior.features[rows], 0.0
+        return Joint(mean, spread, own, places, posterior.effects[np.ix_(rows, rows)])
+
+
+def learn_from(
+    linear: Floats,
+    map: FeatureMap,
+    answers: Answers,
+    threshold: bool,
+    fixed: dict[str, float],
+    rng: np.random.Generator,
+    previous: Learned | None = None,
+) -> Learned:
+    """What answers to pairs of these items tell.
+
+    `answers` number the items as `linear` does, and the threshold comes after the last. Variances are those `fixed`,
+    those of `previous` where it is given, or the likeliest.
+    """
+    n = len(linear)
+    touched, place = np.unique(np.concatenate([answers.first, answers.second]), return_inverse=True)
+    items = touched[touched < n]
+    own = replace(answers, first=place[: len(answers)], second=place[len(answers) :])
+    if previous is not None:
+        variances, scale, learned_from = previous.variances, previous.scale, previous.learned_from
+    else:
+        variances, scale = _likeliest(linear[items], map, own, threshold, fixed, rng)
+        learned_from = len(answers)
+    sites = None if previous is None else _carried_over(previous, items, threshold, own)
+    with _threads(len(items)):
+        prior = _parts(map, linear[items], threshold, variances, scale).prior(variances)
+        found = propagate(prior, own, sites)
+    return Learned(
+        map, variances, scale, items, linear[items], threshold, own, found.sites, found.evidence, learned_from
+    )
+
+
+def _likeliest(
+    linear: Floats,
+    map: FeatureMap,
+    answers: Answers,
+    threshold: bool,
+    fixed: dict[str, float],
+    rng: np.random.Generator,
+) -> tuple[dict[str, float], float]:
+    """The variances, and the scale of the smooth part, that the answers speak for."""
+    start = USUAL | fixed
+    free = tuple(name for name in PARTS if name not in fixed)
+    if len(answers) == 0 or not free:
+        return start, SCALES[0]
+    if len(answers) > _SAMPLE:
+        linear, answers, threshold = _some(linear, answers, threshold, rng)
+    scale = SCALES[0]
+    with _threads(len(linear)):
+        best = learn(_parts(map, linear, threshold, start, scale), answers, start, free)
+        if start["smooth"] > 0 and "smooth" in free:
+            # At other scales of the smooth part the variances are about the same: one look tells whether to go on.
+            tried = {other: _parts(map, linear, threshold, start, other) for other in SCALES[1:]}
+            seen = {other: evaluate(parts, answers, best.variances, best.found.sites) for other, parts in tried.items()}
+            other = max(seen, key=lambda one: seen[one].worth)
+            if seen[other].worth > best.worth - _CLOSE:
+                again = learn(tried[other], answers, best.variances, free, seen[other].found.sites)
+                if again.worth > best.worth:
+                    best, scale = again, other
+    return best.variances, scale
+
+
+def _some(linear: Floats, answers: Answers, threshold: bool, rng: np.random.Generator) -> tuple[Floats, Answers, bool]:
+    """About _SAMPLE of the answers: those among some of the items, so that items still meet more than once."""
+    n = len(linear)
+    order = np.append(rng.permutation(n), -1)
+    when = np.empty(n + 1)  # an item joins; the threshold is there from the beginning
+    when[order] = np.append(np.arange(n), -1)
+    complete = np.maximum(when[answers.first], when[answers.second])
+    last = np.partition(complete, _SAMPLE)[_SAMPLE]
+    kept = np.flatnonzero(complete <= last)
+    chosen = Answers(*(getattr(answers, name)[kept] for name in Answers.__dataclass_fields__))
+    touched, place = np.unique(np.concatenate([chosen.first, chosen.second]), return_inverse=True)
+    chosen = replace(chosen, first=place[: len(kept)], second=place[len(kept) :])
+    return linear[touched[touched < n]], chosen, threshold and bool(touched[-1] == n)
+
+
+def _features(map: FeatureMap, linear: Floats, variances: dict[str, float], scale: float) -> list[Floats]:
+    smooth = map.smooth(linear, scale) if variances["smooth"] > 0 and linear.shape[1] else np.zeros((len(linear), 0))
+    straight = linear if variances["linear"] > 0 else linear[:, :0]
+    return [np.sqrt(variances["linear"]) * straight, np.sqrt(variances["smooth"]) * smooth]
+
+
+def _parts(map: FeatureMap, linear: Floats, threshold: bool, variances: dict[str, float], scale: float) -> Parts:
+    units = {name: float(variances[name] > 0) for name in PARTS}
+    straight, smooth = _features(map, linear, units, scale)
+    if not threshold:
+        return Parts(straight, smooth)
+    straight, smooth = (np.vstack([part, np.zeros(part.shape[1])]) for part in (straight, smooth))
+    return Parts(straight, smooth, np.array([THRESHOLD]))
+
+
+def _carried_over(previous: Learned, items: Ints, threshold: bool, answers: Answers) -> Sites:
+    """The sites that pairs had before, and the usual beginning for the others."""
+
+    def codes(own: Answers, numbers: Ints, last: bool) -> Ints:
+        named = np.append(numbers, -1) if last else numbers
+        return named[own.first] * (1 << 31) + named[own.second]
+
+    sites = Sites.beginning(answers)
+    before, now = codes(previous.answers, previous.items, previous.threshold), codes(answers, items, threshold)
+    order = np.argsort(before, kind="stable")
+    at = np.minimum(np.searchsorted(before[order], now), max(0, len(before) - 1))
+    same = before[order][at] == now if len(before) else np.zeros(len(now), dtype=bool)
+    tau, nu = sites.tau.copy(), sites.nu.copy()
+    tau[same], nu[same] = previous.sites.tau[order][at[same]], previous.sites.nu[order][at[same]]
+    return Sites(tau, nu)
+
+
+def _threads(items: int) -> AbstractContextManager[None]:
+    return single_threaded_blas() if items <= _SMALL else nullcontext()

@@ -1,0 +1,140 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import log_expit
+
+from pairsmith.model.expectation_propagation import Answers, Posterior, Prior, Sites, propagate, tilted
+
+
+def answers_of(pairs, won, lost, slope=1.0, shift=0.0):
+    n = len(pairs)
+    first, second = np.array(pairs).T
+    full = [np.broadcast_to(np.asarray(value, dtype=float), n).copy() for value in (won, lost, slope, shift)]
+    return Answers(first, second, *full)
+
+
+def likelihood(h, won, lost):
+    return won * log_expit(h) + lost * log_expit(-h)
+
+
+def test_tilted_moments_are_those_of_a_fine_grid():
+    rng = np.random.default_rng(0)
+    n = 300
+    mean = rng.standard_normal(n) * 10 ** rng.uniform(-1, 1.5, n)
+    variance = 10 ** rng.uniform(-3, 4, n)
+    won, lost = rng.choice([0, 0.5, 1, 5, 50], n), rng.choice([0, 0.5, 1, 20], n)
+    won[won + lost == 0] = 1
+    answers = answers_of(np.zeros((n, 2), dtype=int), won, lost, rng.uniform(0.1, 2, n), rng.normal(size=n))
+    found = tilted(mean, variance, answers)
+    for e in range(n):
+        # The density is at least as narrow as the normal, and its mode is within the pull of the answers.
+        pull = variance[e] * answers.slope[e] * np.array([-lost[e], won[e]])
+        width = 9 * np.sqrt(variance[e])
+        g = np.linspace(mean[e] + pull[0] - width, mean[e] + pull[1] + width, 2_000_001)
+        h = answers.slope[e] * g + answers.shift[e]
+        height = likelihood(h, won[e], lost[e]) - (g - mean[e]) ** 2 / (2 * variance[e])
+        density = np.exp(height - height.max())
+        mass = np.trapezoid(density, g)
+        center = np.trapezoid(density * g, g) / mass
+        spread = np.trapezoid(density * (g - center) ** 2, g) / mass
+        log_mass = np.log(mass) + height.max() - 0.5 * np.log(2 * np.pi * variance[e])
+        assert found[0][e] == pytest.approx(log_mass, abs=1e-5)
+        assert found[1][e] == pytest.approx(center, abs=1e-5 * np.sqrt(spread))
+        assert found[2][e] == pytest.approx(spread, rel=1e-4)
+
+
+@pytest.mark.parametrize(("p", "effects"), [(0, 0.7), (0, 1e4), (3, 0.0), (3, 0.7), (3, 1e4)])
+def test_the_posterior_of_sites_is_that_of_the_dense_formula(p, effects):
+    rng = np.random.default_rng(1)
+    n = 12
+    variances = np.full(n, effects)
+    variances[-1] = 4.0
+    prior = Prior(rng.standard_normal((n, p)), variances)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(40)])
+    answers = answers_of(pairs, 1, 0)
+    sites = Sites(rng.uniform(0.01, 1, 40), rng.standard_normal(40))
+    found = Posterior.of(prior, answers, sites)
+    B = np.zeros((40, n))
+    B[np.arange(40), pairs[:, 0]], B[np.arange(40), pairs[:, 1]] = 1, -1
+    K = prior.features @ prior.features.T + np.diag(variances)
+    L = B.T @ np.diag(sites.tau) @ B
+    covariance = np.linalg.solve(np.eye(n) + K @ L, K)
+    np.testing.assert_allclose(found.effects + found.features @ found.features.T, covariance, atol=1e-8 * K.max())
+    np.testing.assert_allclose(found.mean, covariance @ B.T @ sites.nu, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(K @ found.pull, found.mean, rtol=1e-6, atol=1e-6)
+    assert found.logdet == pytest.approx(np.linalg.slogdet(np.eye(n) + K @ L)[1], rel=1e-9)
+    i, j = pairs.T
+    mean, variance = found.differences(i, j)
+    np.testing.assert_allclose(mean, B @ found.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(variance, np.einsum("ea,ab,eb->e", B, covariance, B), rtol=1e-6)
+
+
+def enumerated(prior, answers, points=161):
+    """Evidence, mean and covariance of three scores, by a grid over all of them."""
+    K = prior.features @ prior.features.T + np.diag(prior.effects)
+    axes = [np.linspace(-8, 8, points) * np.sqrt(K[a, a]) for a in range(3)]
+    f = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    height = -0.5 * np.einsum("ea,ab,eb->e", f, np.linalg.inv(K), f)
+    height -= 0.5 * np.linalg.slogdet(2 * np.pi * K)[1]
+    for i, j, won, lost, slope, shift in zip(*vars(answers).values(), strict=True):
+        height = height + likelihood(slope * (f[:, i] - f[:, j]) + shift, won, lost)
+    weight = np.exp(height - height.max())
+    cell = np.prod([axis[1] - axis[0] for axis in axes])
+    evidence = np.log(weight.sum() * cell) + height.max()
+    weight /= weight.sum()
+    mean = weight @ f
+    return evidence, mean, (f - mean).T @ ((f - mean) * weight[:, None])
+
+
+@pytest.mark.parametrize("scale", [0.3, 3.0])
+def test_it_comes_close_to_the_true_posterior_and_evidence(scale):
+    rng = np.random.default_rng(2)
+    prior = Prior(scale * rng.standard_normal((3, 2)), scale**2 * np.array([0.5, 0.5, 1.0]))
+    answers = answers_of(
+        [(0, 1), (1, 2), (0, 2), (2, 1)], [1, 2, 0.5, 1], [0, 1, 0.5, 0], [1, 1, 1, 0.4], [0, 0, 0, 0.3]
+    )
+    evidence, mean, covariance = enumerated(prior, answers)
+    found = propagate(prior, answers, tolerance=1e-9)
+    assert found.evidence == pytest.approx(evidence, abs=0.02)
+    error = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(found.posterior.mean, mean, atol=0.04 * error.max())
+    posterior = found.posterior.effects + found.posterior.features @ found.posterior.features.T
+    np.testing.assert_allclose(posterior, covariance, atol=0.08 * covariance.max())
+
+
+def test_a_warm_start_ends_where_a_cold_one_does():
+    rng = np.random.default_rng(3)
+    prior = Prior(rng.standard_normal((20, 4)), np.full(20, 0.5))
+    pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
+    answers = answers_of(pairs, rng.random(60) < 0.7, 0)
+    answers = replace(answers, lost=1 - answers.won)
+    cold = propagate(prior, answers, tolerance=1e-9)
+    warm = propagate(prior, answers, cold.sites, tolerance=1e-9, sweeps=3)
+    np.testing.assert_allclose(warm.posterior.mean, cold.posterior.mean, atol=1e-7)
+    assert warm.evidence == pytest.approx(cold.evidence, abs=1e-7)
+
+
+def test_perfectly_separable_answers_have_finite_scores():
+    prior = Prior(np.zeros((10, 0)), np.full(10, 1e4))
+    i, j = np.triu_indices(10, 1)
+    answers = answers_of(np.column_stack([i, j]), 100, 0)
+    found = propagate(prior, answers)
+    assert np.isfinite(found.posterior.mean).all()
+    assert np.all(np.diff(found.posterior.mean) < 0)
+    assert np.isfinite(found.evidence)
+    assert found.evidence < 0
+
+
+def test_the_cavity_leaves_an_answer_out():
+    rng = np.random.default_rng(4)
+    prior = Prior(rng.standard_normal((8, 2)), np.full(8, 0.5))
+    pairs = np.array([rng.choice(8, 2, replace=False) for _ in range(15)])
+    answers = answers_of(pairs, 1, 0)
+    found = propagate(prior, answers, tolerance=1e-9)
+    for e in (0, 7):
+        others = Answers(*(np.delete(value, e) for value in vars(answers).values()))
+        without = propagate(prior, others, tolerance=1e-9).posterior
+        mean, variance = without.differences(*pairs[[e]].T)
+        assert found.cavity_mean[e] == pytest.approx(mean[0], abs=0.03 * np.sqrt(variance[0]))
+        assert found.cavity_variance[e] == pytest.approx(variance[0], rel=0.05)

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+
+from pairsmith.model import variances as module
+from pairsmith.model.expectation_propagation import Answers
+from pairsmith.model.variances import PARTS, USUAL, Parts, evaluate, learn
+
+VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
+
+
+@pytest.fixture
+def problem():
+    """Thirty items, the last of them a threshold, and answers that differ in slope and shift."""
+    rng = np.random.default_rng(0)
+    linear, smooth = rng.standard_normal((30, 4)) / 2, rng.standard_normal((30, 6)) / 2.5
+    linear[-1], smooth[-1] = 0, 0
+    pairs = np.array([rng.choice(29, 2, replace=False) for _ in range(80)])
+    pairs[:9, 1] = 29
+    won = (rng.random(80) < 0.7).astype(float)
+    answers = Answers(*pairs.T, won, 1 - won, rng.uniform(0.5, 1.5, 80), 0.1 * rng.standard_normal(80))
+    return Parts(linear, smooth, np.array([4.0])), answers
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_slopes_are_those_of_the_evidence(problem, part, monkeypatch):
+    monkeypatch.setattr(module, "_ROUGHLY", 1e-9)
+    parts, answers = problem
+    below, above = (
+        evaluate(parts, answers, VARIANCES | {part: VARIANCES[part] * np.exp(step)}, None) for step in (-1e-3, 1e-3)
+    )
+    slopes, determined = module._slopes(parts, evaluate(parts, answers, VARIANCES, None), PARTS)
+    at = PARTS.index(part)
+    assert slopes[at] == pytest.approx((above.worth - below.worth) / 2e-3, abs=1e-4)
+    assert 0 < determined[at] < {"linear": 4, "smooth": 6, "items": 29}[part]
+
+
+def test_no_variances_nearby_are_better_than_those_learned(problem):
+    parts, answers = problem
+    best = learn(parts, answers, dict(USUAL), PARTS)
+    for part in PARTS:
+        for factor in (0.3, 3.0):
+            other = evaluate(parts, answers, best.variances | {part: best.variances[part] * factor}, None)
+            assert other.worth < best.worth + 0.1
+
+
+def test_what_is_fixed_stays(problem):
+    parts, answers = problem
+    found = learn(parts, answers, USUAL | {"smooth": 2.5}, ("linear", "items"))
+    assert found.variances["smooth"] == 2.5
+    assert learn(parts, answers, dict(VARIANCES), ()).variances == VARIANCES
+
+
+@pytest.mark.parametrize("true", [{"linear": 6.0, "items": 0.2}, {"linear": 0.2, "items": 6.0}])
+def test_many_answers_tell_the_variances_they_come_from(true):
+    rng = np.random.default_rng(1)
+    linear = rng.standard_normal((80, 8))
+    linear /= np.sqrt((linear**2).sum(axis=1).mean())
+    scores = np.sqrt(true["linear"]) * linear @ rng.standard_normal(8)
+    scores += np.sqrt(true["items"]) * rng.standard_normal(80)
+    pairs = np.array([rng.choice(80, 2, replace=False) for _ in range(1500)])
+    won = (rng.random(1500) < 1 / (1 + np.exp(scores[pairs[:, 1]] - scores[pairs[:, 0]]))).astype(float)
+    answers = Answers(*pairs.T, won, 1 - won, np.ones(1500), np.zeros(1500))
+    start = USUAL | {"smooth": 0.0}
+    found = learn(Parts(linear, np.zeros((80, 0))), answers, start, ("linear", "items")).variances
+    for part, value in true.items():
+        assert value / 4 < found[part] < 4 * value
