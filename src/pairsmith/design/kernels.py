@@ -5,6 +5,7 @@ partner[first[i] : first[i] + count[i]], numbered from start[i].
 """
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -24,7 +25,7 @@ def compiled(function):
     global _cached
     if _cached:
         try:
-            return njit(function, cache=True, **_HOW)
+            return _forgiving(njit(function, cache=True, **_HOW))
         except RuntimeError:  # neither NUMBA_CACHE_DIR, nor beside this file, nor in the home folder
             _cached = False
             warnings.warn(
@@ -33,6 +34,26 @@ def compiled(function):
                 stacklevel=2,
             )
     return njit(function, **_HOW)
+
+
+def _forgiving(kernel: Any) -> Any:
+    """The kernel, for which an index of compiled code that names a class of ours by an old name counts as none.
+
+    numba would raise an AttributeError, on a machine where an earlier pairsmith has run, before it sees that the index
+    is out of date. This relies on inner names of numba's; where they change, nothing is lost but this.
+    """
+    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if file is not None and hasattr(file, "_load_index"):
+        load = file._load_index
+
+        def load_index() -> Any:
+            try:
+                return load()
+            except (AttributeError, ImportError):
+                return {}
+
+        file._load_index = load_index
+    return kernel
 
 
 def inlined(function):
