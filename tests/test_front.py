@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from pairsmith.design.information import Design
+from pairsmith.engine.front import Front
+from pairsmith.engine.pool import Epoch, Pool
+from pairsmith.engine.top_pairs import Hits
+from test_pool import D, N, X, gains_of
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "weighted"])
+def problem(request):
+    scores = np.random.default_rng(2).standard_normal(N) if request.param else None
+    design = Design(X, 0.5, scores=scores)
+    i, j = np.triu_indices(N, 1)
+    order = np.random.default_rng(3).permutation(len(i))  # a pool has no order
+    i, j = i[order].astype(np.int32), j[order].astype(np.int32)
+    gains = gains_of(design, i, j, design.weight(i, j))
+    return design, Pool.filled(design, Hits(i, j, gains), 0.0, exact=True), i, j
+
+
+def test_it_has_the_pairs_that_reach_the_bound_in_their_order(problem):
+    design, pool, i, j = problem
+    outside = float(np.sort(pool.arrays.bound)[-20])
+    front = Front.drawn(pool, outside, design, afresh=False)
+    pairs = np.column_stack(front.pairs(np.arange(len(front.chosen))))
+    assert sorted(map(tuple, pairs.tolist())) == list(map(tuple, pairs.tolist()))
+    assert len(pairs) == 20
+    np.testing.assert_allclose(front.arrays.value, pool.arrays.bound[front.chosen])
+    assert front.best(design.root) == pytest.approx(gains_of(design, i, j, design.weight(i, j)).max())
+
+
+def test_every_pick_of_a_burst_has_the_largest_gain_and_enters_the_root(problem):
+    design, pool, i, j = problem
+    front = Front.drawn(pool, -np.inf, design, afresh=True)
+    front.limit = 0.0
+    epoch = Epoch(D)
+    fresh = Design(X, 0.5, scores=design.scores)
+    places, gains, _ = front.pick(design, epoch, 6)
+    assert len(places) == epoch.picks == 6
+    for pair, gain, v in zip(zip(*front.pairs(places), strict=True), gains, epoch.V, strict=False):
+        true = gains_of(fresh, i, j, fresh.weight(i, j))
+        at = int(np.flatnonzero((i == pair[0]) & (j == pair[1]))[0])
+        assert gain == pytest.approx(true.max())
+        assert true[at] == pytest.approx(true.max())
+        np.testing.assert_allclose(fresh.add(*pair)[1], v, rtol=1e-8, atol=1e-12)
+        keep = np.arange(len(i)) != at
+        i, j = i[keep], j[keep]
+    np.testing.assert_allclose(design.root @ design.root.T, fresh.root @ fresh.root.T, rtol=1e-8, atol=1e-12)
+
+
+def test_picking_ends_at_the_limit_and_full_items_are_not_picked(problem):
+    design, pool, *_ = problem
+    front = Front.drawn(pool, -np.inf, design, afresh=False)
+    front.limit = 2 * front.best(design.root)
+    assert len(front.pick(design, Epoch(D), 3)[0]) == 0
+    front.limit = 0.0
+    full = np.ones(N, dtype=bool)
+    full[[4, 9]] = False
+    front.drop_full(full)
+    places, *_ = front.pick(design, Epoch(D), 3)
+    assert list(zip(*front.pairs(places), strict=True)) == [(4, 9)]

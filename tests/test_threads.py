@@ -1,0 +1,34 @@
+import threading
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from pairsmith.engine.threads import team_of
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_every_task_is_done_once_whatever_the_number_of_threads(threads):
+    done = np.zeros(100, dtype=int)
+
+    def work(at):
+        done[at] += 1
+
+    with team_of(threads) as team:
+        team.share(work, range(100))
+        team.share(work, [])
+    assert np.all(done == 1)
+
+
+def test_blas_has_one_thread_meanwhile_and_errors_come_back():
+    seen = []
+
+    def work(_task):
+        seen.append({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"})
+
+    with team_of(2) as team:
+        team.share(work, range(4))
+        with pytest.raises(ZeroDivisionError):
+            team.share(lambda task: 1 // task, range(4))
+    assert seen == [{1}] * 4
+    assert threading.active_count() < 50
