@@ -56,6 +56,7 @@ def variants():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", variants())
 @pytest.mark.parametrize("ridge", [1e-3, 0.5, 100.0])
 def test_it_minimises_the_papers_objective(case, ridge):

@@ -21,6 +21,7 @@ PRIVATE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "role"), PRIVATE)
 def test_beyond_this_machine_everything_needs_the_right_invite(public, store, method, path, role):
     bodies = {"/api/next": {}, "/api/answer": {"lease": "x", "choice": "left"}, "/api/undo": {"lease": "x"}}

@@ -42,6 +42,7 @@ def test_the_story_of_an_organiser(api):
     assert ask(api, "next")["pair"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     [
@@ -79,6 +80,7 @@ OPERATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_every_request_gets_what_the_schema_promises(local, path, method, mode):

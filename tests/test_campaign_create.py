@@ -87,6 +87,7 @@ for share in (0.05, 0.5, 0.9, 1.0, 1.1, 1.3, 1.6, 2.0, 3.0):
 """
 
 
+@pytest.mark.slow
 def test_a_campaign_made_on_a_nearly_full_disk_is_whole_or_not_there(tmp_path):
     """On a small disk of its own where that can be mounted, else with a limit on the size of files."""
     folder = tmp_path / "disk"

@@ -45,6 +45,7 @@ def answered(target, run):
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "label-studio", "choix", "dpo"])
 def test_export_import_export_is_the_same_file(run, answered, kind):
     ending = exchange.ENDINGS[kind]
@@ -125,6 +126,7 @@ def test_spaces_around_ids_do_not_count_in_any_import(run):
     assert set(pd.read_csv("out.csv")["first"]) == {" x"}
 
 
+@pytest.mark.slow
 def test_answers_from_elsewhere(run, target):
     run("campaign", "create", target, *CREATE[3:])
     Path("a.csv").write_text("winner,loser\nitem 5,item 1\nitem 0,item 7\nitem 0,item 7\n")
@@ -197,6 +199,7 @@ def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target)
     store.close()
 
 
+@pytest.mark.slow
 def test_what_is_exported_to_standard_output_is_the_answers_alone(folder, run, tmp_path):
     run(*CREATE)
     Path("a.csv").write_text("winner,loser\nitem 5,item 1\n")
@@ -217,6 +220,7 @@ FORMULAS = ["=1+1", "'=1+1", "''=x", "+x", "-x", "@x", "\tx", "\rx", "'x", "'", 
 texts = st.text(st.sampled_from("'=+-@\t\r1.x\n\u00e9\",") | st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.lists(texts.filter(lambda text: text.strip()), min_size=3, max_size=6, unique=True))
 def test_formulas_survive_export_and_import(names):

@@ -57,6 +57,7 @@ def test_large_bodies_are_refused(local):
     assert local.post("/api/next", json={"holding": ["x"] * 9}).status_code == 422
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -82,6 +83,7 @@ def test_without_invites_nothing_comes_through_a_proxy(local, public, store, nam
     assert public.get("/", headers=bearer).status_code == 200
 
 
+@pytest.mark.slow
 def test_without_invites_nothing_comes_through_a_proxy_that_adds_nothing(store, serve):
     url, _ = serve(store.target)
     host, port = url.removeprefix("http://").split(":")

@@ -83,6 +83,7 @@ def test_no_answer_is_taken_by_a_file_that_was_copied_over(tmp_path, make, other
     store.close()
 
 
+@pytest.mark.slow
 def test_a_server_whose_file_is_gone_takes_nothing_and_says_so_at_the_end(tmp_path, make, serve, capfd):
     make(str(tmp_path / "t.db")).close()
     url, process = serve(str(tmp_path / "t.db"))

@@ -12,6 +12,7 @@ from pairsmith.campaign import leases, media_files, people, schema
 from pairsmith.campaign.web.app import create_app
 
 
+@pytest.mark.slow
 def test_only_files_that_the_campaign_lists_can_be_fetched(tmp_path, store, serve):
     url, _ = serve(store.target)
     host, port = url.removeprefix("http://").split(":")

@@ -17,6 +17,7 @@ from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.025, 2.0])
 def test_people_who_only_skip_do_not_make_rounds_grow(target, make, pause):
     clock = Clock()

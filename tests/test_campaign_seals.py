@@ -12,6 +12,7 @@ from campaigns import SVG
 from pairsmith.campaign import seals
 
 
+@pytest.mark.slow
 def test_processes_at_once_make_one_key_that_nobody_else_can_read(tmp_path):
     code = "from pairsmith.campaign import seals; print(seals.key().hex())"
     own = os.environ | {"PAIRSMITH_HOME": str(tmp_path / "new" / "home")}
@@ -51,6 +52,7 @@ def test_where_the_key_is_kept(tmp_path, monkeypatch, platform):
         assert seals.home() == tmp_path / "own" / "pairsmith"
 
 
+@pytest.mark.slow
 def test_without_a_place_for_a_key_only_what_needs_one_is_refused(tmp_path, monkeypatch, make, run, serve):
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "x.svg").write_bytes(SVG)

@@ -13,6 +13,7 @@ from pairsmith.campaign import people
 from pairsmith.campaign.web import server
 
 
+@pytest.mark.slow
 def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, serve):
     url, _ = serve(store.target)
     own = socket.gethostbyname(socket.gethostname())
@@ -55,6 +56,7 @@ def ended(connection):
         return True
 
 
+@pytest.mark.slow
 def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
     line = [sys.executable, "-c", few_files(1), "label", store.target, "--no-open", "--port", "0"]
     log = tmp_path / "log"

@@ -5,12 +5,14 @@ import subprocess
 import sys
 
 import httpx2 as httpx
+import pytest
 
 from campaigns import SVG
 from pairsmith.campaign import database, people, trust
 from pairsmith.campaign.store import Store
 
 
+@pytest.mark.slow
 def test_a_campaign_from_elsewhere_serves_nothing_before_it_is_confirmed(target, make, tmp_path, run, elsewhere, serve):
     (tmp_path / "x.svg").write_bytes(SVG)
     store = make(target, parts=[[("image", "x.svg")]] * 12, media=tmp_path)
@@ -42,6 +44,7 @@ def test_a_campaign_from_elsewhere_serves_nothing_before_it_is_confirmed(target,
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 
 
+@pytest.mark.slow
 def test_trusting_can_leave_out_invites_and_name_another_folder(tmp_path, make, run, elsewhere, serve):
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "x.svg").write_bytes(SVG)
@@ -63,6 +66,7 @@ def test_trusting_can_leave_out_invites_and_name_another_folder(tmp_path, make, 
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 
 
+@pytest.mark.slow
 def test_label_can_confirm_in_one_go_and_needs_not_where_there_is_nothing_to(tmp_path, make, elsewhere):
     (tmp_path / "x.svg").write_bytes(SVG)
     parts = {"files": [[("image", "x.svg")]] * 12, "text": None}

@@ -12,6 +12,7 @@ from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
 
+@pytest.mark.slow
 def test_the_process_behind_ends_with_the_file(tmp_path, make, capfd):
     make(str(tmp_path / "t.db")).close()
     with worker.Worker(str(tmp_path / "t.db")) as started:
@@ -37,6 +38,7 @@ def wait_for(what, seconds=40):
     raise AssertionError(f"did not happen within {seconds} s")
 
 
+@pytest.mark.slow
 def test_the_worker_plans_and_reports_and_is_started_again(target, make):
     store = make(target, n=12, k=8, clock=lambda: time.time() - 3600)  # nobody is fast now: a round has k pairs
     with worker.Worker(target) as started:

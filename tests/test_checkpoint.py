@@ -28,6 +28,7 @@ def expected():
     return ps.select(X, 60, **OPTIONS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["engine", "scalar", "factorization-lazy"])
 @pytest.mark.parametrize("done", [0, 1, 25, 59])
 def test_goes_on_where_it_stopped(path, expected, done, algorithm):

@@ -137,6 +137,7 @@ def test_odd_names_and_files(run, tmp_path):
     assert os.path.exists("real.csv")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((200, 3)))
     command = f"{sys.executable} -m pairsmith.cli select items.npy -k 15000 | head -1"
@@ -296,6 +297,7 @@ def test_pipes_are_read_once_and_devices_refused(run):
     assert refused(run("rank items.csv /dev/zero"), "is no file")
 
 
+@pytest.mark.slow
 def test_standard_input_can_be_a_table(tmp_path, run):
     expected = run("select items.csv -k 4")[1]
     command = [sys.executable, "-m", "pairsmith.cli", "select", "/dev/stdin", "-k", "4"]
@@ -350,6 +352,7 @@ cli.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["naive", "factorization", "scalar", "factorization-lazy"])
 def test_interrupting_leaves_no_file(tmp_path, algorithm):
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((2500, 30)))
@@ -386,6 +389,7 @@ def test_what_a_gain_is_stands_on_one_line_under_narrow_tables(run):
     assert out.startswith("Picked 1 pair in ")
 
 
+@pytest.mark.slow
 def test_standard_output_may_be_named(run):
     command = [sys.executable, "-m", "pairsmith.cli", "select", "items.csv", "-k", "4"]
     plain, named = (
@@ -500,6 +504,7 @@ def test_select_with_a_model(run, answered):
         assert refused(run(f"select items.csv -k 5 --objective {objective}"), "needs a model")
 
 
+@pytest.mark.slow
 def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
     best = list(answered)
     Path("numbers.csv").write_text(
@@ -606,6 +611,7 @@ def test_ids_are_drawn_as_they_are_written(run):
         assert f"<!-- {name} -->" in drawn
 
 
+@pytest.mark.slow
 def test_without_a_place_for_compiled_code_it_is_compiled_again(tmp_path):
     package = tmp_path / "site" / "pairsmith"
     shutil.copytree(Path(cli.__file__).parent.parent, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_server_that_is_terminated_ends_as_by_hand(tmp_path, make, serve):
     make(str(tmp_path / "t.db")).close()
     _, process = serve(str(tmp_path / "t.db"))
@@ -13,6 +16,7 @@ def test_a_server_that_is_terminated_ends_as_by_hand(tmp_path, make, serve):
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_taken_port_is_one_line(tmp_path, store, serve):
     url, _ = serve(store.target)
     port = url.split(":")[-1]

@@ -22,6 +22,7 @@ def test_a_kernel_counts_when_it_is_compiled_and_never_again():
     assert other_type.seconds > 0
 
 
+@pytest.mark.slow
 def test_a_kernel_within_a_kernel_counts_once():
     inner = njit(lambda x: np.sort(x))
     outer = njit(lambda x: inner(x).sum())

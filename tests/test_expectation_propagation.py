@@ -91,6 +91,7 @@ def enumerated(prior, answers, points=161):
     return evidence, mean, (f - mean).T @ ((f - mean) * weight[:, None])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 3.0])
 def test_it_comes_close_to_the_true_posterior_and_evidence(scale):
     rng = np.random.default_rng(2)

@@ -45,6 +45,7 @@ def test_comparisons_of_some_items_are_renumbered():
     assert outcomes.tolist() == [-1]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_evaluation_is_repeatable_and_learns(tmp_path):
     rows = [row for seed in range(3) for row in evaluation.evaluate("synthetic", seed, 1, tmp_path)]
@@ -94,6 +95,7 @@ def test_work_is_saved_unit_by_unit_and_not_done_again(tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == ["units.csv"]
 
 
+@pytest.mark.slow
 def test_units_beside_each_other_give_the_same(tmp_path):
     units = [{"data": "synthetic", "seed": seed} for seed in range(3)]
     alone = common.stored(tmp_path / "alone.csv", units, double)
@@ -131,6 +133,7 @@ def test_recipes(tmp_path):
     assert data.counts.tolist() == [3, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_worth_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(worth, "K", 20)

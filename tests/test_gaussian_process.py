@@ -251,6 +251,7 @@ NOT_FOR_ITEMS = {
 }
 
 
+@pytest.mark.slow
 @parametrize_with_checks([ps.BradleyTerryGP(landmarks=50)], expected_failed_checks=lambda _: NOT_FOR_ITEMS)
 @pytest.mark.filterwarnings("ignore")
 def test_as_a_scikit_learn_estimator(estimator, check):

@@ -36,6 +36,7 @@ def spelled_out(name):
     return X, candidates, pairs
 
 
+@pytest.mark.slow
 @every_algorithm
 @pytest.mark.parametrize("case", CASES)
 def test_every_pick_attains_the_maximum(case, algorithm):
@@ -113,6 +114,7 @@ def test_among_equal_gains_the_smaller_pair_is_picked(algorithm):
     assert ps.select(X, 1, ridge=0.25, comparisons=[[0, 1]], algorithm=algorithm).pairs.tolist() == [[2, 3]]
 
 
+@pytest.mark.slow
 @every_algorithm
 def test_past_the_dimension_with_a_small_ridge(algorithm):
     """Gains fall from 1e5 to 1 when k passes d; the log det stays exact to nine digits at the end."""
@@ -125,6 +127,7 @@ def test_past_the_dimension_with_a_small_ridge(algorithm):
     np.testing.assert_allclose(selection.gains, reference.gains, rtol=1e-7)
 
 
+@pytest.mark.slow
 @every_algorithm
 @pytest.mark.parametrize(
     ("scales", "ridge", "offset"),
@@ -211,6 +214,7 @@ def test_lazy_evaluates_less_than_exhaustive_in_high_dimension():
     assert lazy[0] < counts["naive"] / 5
 
 
+@pytest.mark.slow
 @every_algorithm
 def test_gains_that_fall_in_many_small_steps(algorithm):
     """Powers of one variable: d_e falls by 1e20 over the steps, not in one of them."""

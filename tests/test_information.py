@@ -90,6 +90,7 @@ def random_scales(seed):
     return X, 10.0 ** rng.uniform(-10, 2), labeled.tolist(), [(0, 1)] if rng.random() < 0.5 else []
 
 
+@pytest.mark.slow
 def test_what_rounding_moves_is_said():
     """By exact arithmetic: how far picks fall short of the best, and gains are off, where nothing was said of it."""
     silent = 0

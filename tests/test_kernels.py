@@ -33,11 +33,13 @@ def run(tmp_path):
     return of
 
 
+@pytest.mark.slow
 def test_compiled_code_is_found_again(run):
     assert run("Given") == (["42.0", "0"], "")
     assert run("Given") == (["42.0", "1"], "")
 
 
+@pytest.mark.slow
 def test_compiled_code_of_a_class_that_has_another_name_now_is_no_obstacle(run):
     assert run("Before") == (["42.0", "0"], "")
     assert run("After") == (["42.0", "0"], "")

@@ -74,6 +74,7 @@ def test_mutual_information_beyond_all_outcomes(monkeypatch):
     np.testing.assert_array_equal(again.pairs, drawn.pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.5, 4.0), (-2.0, 20.0)])
 def test_many_answers_to_the_same_question(mean, deviation):
     """Six items at 0 and seven at 1: 42 pairs that ask the same, so their number of yes tells all that they tell."""
@@ -109,6 +110,7 @@ def test_more_is_told_than_samples_could_show():
     assert np.all(np.diff(selection.gains.reshape(-1, 10).mean(axis=1)) < 0.02)  # they fall, but for noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e5, 1e10, 1e100])
 def test_scores_of_any_size_come_to_an_end_and_are_told(scale):
     """Features of 1e10 left Hessians without a factor, those of 1e100 steps without an end."""

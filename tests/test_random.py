@@ -11,6 +11,7 @@ from oracle import all_pairs, logdet
 X = np.random.default_rng(0).standard_normal((10, 3))
 
 
+@pytest.mark.slow
 def test_pairs_are_uniform_and_repeatable():
     pairs = [tuple(ps.select(X[:5], 1, objective="random", random_state=seed).pairs[0]) for seed in range(2000)]
     counts = Counter(pairs)

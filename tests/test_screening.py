@@ -65,6 +65,7 @@ def on_the_floor(rng, d, away, weighted):
     return np.vstack([middle + half, middle - half]), scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("away", [0.0, 1.0, 32.0, 1024.0])
 def test_pairs_exactly_on_the_floor_are_found(away, weighted):

@@ -94,6 +94,7 @@ def test_every_pick_is_the_farthest_pair(case, pool_size):
     assert_farthest(X, selection, [0, 1], tolerance=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HARD)
 def test_pools_and_threads_change_nothing(case):
     X, k, ridge = HARD[case]
@@ -125,6 +126,7 @@ def test_among_exact_ties_the_smallest_pair_wins():
     assert same.gains.tolist() == [0.0] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool_size", [None, 5, 500])
 def test_groups_caps_and_exclusions(pool_size):
     X, groups = gaussian(120, 5), np.arange(120) % 4
@@ -177,6 +179,7 @@ def test_from_several_threads_and_blas_is_left_as_it_was():
     assert after == before
 
 
+@pytest.mark.slow
 def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
     """Whatever the type and wherever it lies, what is not copied gives the picks of a float64 array in memory."""
     narrow = gaussian(900, 12).astype(np.float32) * 3 + 1000
@@ -202,6 +205,7 @@ def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
             ps.select(broken, 3)
 
 
+@pytest.mark.slow
 def test_float32_features_are_not_copied():
     """N = 300,000, d = 256 in float32 is 307 MB; with a float64 copy and whitened features it would be over 1.5 GB."""
     script = """
@@ -221,6 +225,7 @@ def _in_another_process(X):
     return ps.select(X, 30, ridge=1e-3, algorithm="engine", pool_size=2000).pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
 def test_from_joblib(backend):
     problems = [gaussian(800, 15, seed) for seed in range(3)]
@@ -271,6 +276,7 @@ def test_large_groups_are_screened():
     assert_farthest(X, selection, candidates=np.equal.outer(groups, groups), steps={0, 5, 20, 39})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ridge", [1e-12, 1e-8, 1e-6, 1.0])
 def test_more_ties_than_the_pool_holds(ridge):
     """Two or three distinct points, a thousand items: hundreds of thousands of equal gains, split by rounding."""

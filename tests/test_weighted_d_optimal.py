@@ -17,6 +17,7 @@ def test_every_pick_attains_the_maximum(setting):
     assert_attains_the_maximum("local-d-optimal", setting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pool_size", [None, 1, 30, 3000])
 @pytest.mark.parametrize("steep", [0.0, 1.0, 30.0])
 def test_local_d_optimal_at_the_engines_scale(pool_size, steep):
