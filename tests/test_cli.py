@@ -501,7 +501,8 @@ def test_select_with_a_model(run, answered):
         assert len(out.splitlines()) == 6
         known = "--answers outcomes.csv --labels labels.csv"
         assert run(f"select items.csv -k 5 --objective {objective} {known}")[0] == 0
-        assert refused(run(f"select items.csv -k 5 --objective {objective}"), "needs a model")
+        needed = f"--objective {objective} needs a model: give --labels, --answers or --model"
+        assert refused(run(f"select items.csv -k 5 --objective {objective}"), needed)
 
 
 @pytest.mark.slow

@@ -163,6 +163,38 @@ def test_a_warm_start_keeps_variances_until_answers_have_grown():
     assert model.variances_ != before
 
 
+def test_a_warm_start_is_none_where_parts_or_items_are_others():
+    X, _, pairs, outcomes = drawn(11, count=200)
+    model = ps.BradleyTerryGP(warm_start=True, smooth=False).fit(X, comparisons=pairs, outcomes=outcomes)
+    before = model.variances_
+    model.set_params(items=0.7).fit(X, comparisons=pairs, outcomes=outcomes)
+    assert model.variances_["items"] == 0.7
+    model.set_params(items="auto", smooth="auto").fit(X, comparisons=pairs, outcomes=outcomes)
+    assert model.variances_["smooth"] > 0
+    model.set_params(smooth=False).fit(1000 * X, comparisons=pairs, outcomes=outcomes)
+    assert model.variances_ == pytest.approx(before, rel=1e-6)
+
+
+def test_items_are_known_with_ids_and_without():
+    X, _, pairs, outcomes = drawn(12)
+    frame = pd.DataFrame(X, index=[f"i{at}" for at in range(len(X))])
+    plain = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
+    with_ids = ps.BradleyTerryGP().fit(
+        frame.set_axis(["a", "b", "c", "d"], axis=1), comparisons=pairs, outcomes=outcomes
+    )
+    expected = plain.rank(X)["score"].to_numpy()
+    np.testing.assert_allclose(plain.rank(frame)["score"], expected)
+    np.testing.assert_allclose(with_ids.rank(frame.set_axis(["a", "b", "c", "d"], axis=1))["score"], expected)
+    assert plain.rank(X[:50])["error"].min() > plain.rank(X)["error"].min()  # some of them are not known again
+
+
+def test_columns_that_are_all_constant_say_nothing():
+    _, _, pairs, outcomes = drawn(13, n=20, count=80)
+    model = ps.BradleyTerryGP().fit(np.ones((20, 3)), comparisons=pairs, outcomes=outcomes)
+    assert model.variances_["linear"] == model.variances_["smooth"] == 0
+    assert model.shares_["items"] == 1
+
+
 def test_saved_and_loaded_it_says_the_same(tmp_path):
     X, _, pairs, outcomes = drawn(9)
     frame = pd.DataFrame(X, index=[f"i{at}" for at in range(len(X))], columns=list("abcd"))
@@ -195,6 +227,8 @@ def test_saved_and_loaded_it_says_the_same(tmp_path):
         ({}, {"X": np.ones((4, 2)), "n_items": 5}, "n_items=5, but X has 4 items"),
         ({"linear": -1}, {"n_items": 3}, "linear must be 'auto', a positive variance or False, got -1"),
         ({"items": True}, {"n_items": 3}, "items must be 'auto'"),
+        ({"landmarks": 2.5}, {"n_items": 3}, "landmarks must be a whole number, got 2.5"),
+        ({"random_state": -1}, {"n_items": 3}, "random_state must be None, a whole number"),
         ({"linear": False, "smooth": False, "items": False}, {"n_items": 3}, "keep at least one part"),
         ({}, {"n_items": 3, "comparisons": [(0, 3)], "outcomes": [1]}, "comparisons holds 3"),
         ({}, {"n_items": 3, "comparisons": [(0, 0)], "outcomes": [1]}, "pairs item 0 with itself"),

@@ -18,6 +18,7 @@ a command runs, so that --help is quick.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from typing import Annotated
@@ -101,8 +102,15 @@ def _complain(message: str) -> int:
 
 def _in_options(message: str) -> str:
     """The library's argument names, as the command line spells them."""
-    for name, option in (("n_jobs", "--jobs"), ("random_state", "--seed"), ("max_per_item", "--max-per-item"),
-                         ("better=", "--better ")):  # fmt: skip
+    message = re.sub(r"^(objective|algorithm): ", r"--\1: ", message)
+    message = re.sub(r"\b(objective|algorithm)='([\w-]+)'", r"--\1 \2", message)
+    for name, option in (
+        ("labels (of labeled), outcomes (of comparisons) or model", "--labels, --answers or --model"),
+        ("n_jobs", "--jobs"),
+        ("random_state", "--seed"),
+        ("max_per_item", "--max-per-item"),
+        ("better=", "--better "),
+    ):
         message = message.replace(name, option)
     return message
 

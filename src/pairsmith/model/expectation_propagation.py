@@ -4,8 +4,8 @@ Scores are f = Psi beta + sqrt(D) u with beta, u ~ N(0, I): features times coeff
 each item's own, of variance D_ii. The answers to a pair (i, j) have the likelihood sigma(h)^won sigma(-h)^lost,
 h = slope (f_i - f_j) + shift, sigma(h) = 1 / (1 + exp(-h)). Each is replaced by a *site* exp(nu g - tau g^2 / 2) in
 g = f_i - f_j, so chosen that with all other sites (the *cavity*) it has the mean and variance that the likelihood
-itself would have there. Laplace's method would put the posterior at its mode: where answers hardly err that is far from
-the mean, and what it claims about the order of items is off by up to 14 points, expectation propagation by a few.
+itself would have there. Laplace's method would put the posterior at its mode instead: where answers hardly err, that is
+far from the mean, and says something else about the order of items.
 
 With L = B'diag(tau)B, the Laplacian of the graph of answers weighted by their sites, and r = B'nu:
 
@@ -19,7 +19,7 @@ which takes one Cholesky factor as large as there are items compared, and one as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -27,7 +27,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, log_expit
 
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.arrays import Bools, Floats, Ints
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(24)  # in each of three panels: errors of moments are below 1e-6
 _HALVINGS = 40  # of the range that holds the mode of a tilted density
@@ -58,6 +58,10 @@ class Answers:
 
     def __len__(self) -> int:
         return len(self.first)
+
+    def part(self, which: Ints | Bools) -> Answers:
+        """Some of them."""
+        return Answers(*(getattr(self, field.name)[which] for field in fields(self)))
 
     def graph(self, weights: Floats, n: int) -> csr_array:
         """B'diag(weights)B, B the matrix with +1 for the first and -1 for the second of each pair."""

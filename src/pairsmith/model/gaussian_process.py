@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
+from pairsmith.data.options import as_generator, as_whole
 from pairsmith.data.user_features import check_exact, without_ids
 from pairsmith.model import raters as rating
 from pairsmith.model.evidence import Given, check
@@ -53,7 +54,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         So many items at most carry the smooth part: more follow finer detail, and take longer.
     better : the better one of the two labels in y; words need it.
     warm_start : bool
-        Whether `fit` goes on from the last one: its variances are kept until there are a fifth more answers.
+        Whether `fit`, of the same items, goes on from the last one: its variances are kept until there are a fifth more
+        answers.
     random_state : int
         Seeds which items are landmarks, and the draws that ranks are counted in.
 
@@ -66,6 +68,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     raters_ : a table of who answered, where `fit` was told.
     classes_ : the two labels, the better one last. n_items_ : how many items there were.
     """
+
+    learned_: Learned  # all that the rest follows from
 
     def __init__(
         self,
@@ -111,20 +115,19 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         y, labeled, comparisons, outcomes, sample_weight : as of BradleyTerry.fit.
         raters : who gave each of the answers to `comparisons`. The first of a pair is taken for the one shown first.
         """
-        fixed = _fixed(self)
+        fixed, landmarks, rng = _fixed(self), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
         given = check(self, _items(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
-        rng = np.random.default_rng(self.random_state)
-        previous = getattr(self, "learned_", None) if self.warm_start else None
-        self.classes_, self.n_items_ = given.classes, len(given.X)
-        self.ids_, self.fingerprint_ = given.names, fingerprint.of_arrays(given.X)
-        if given.X.shape[1] == 0:
-            fixed |= {"linear": 0.0, "smooth": 0.0}
         answers, rater, names = _answers(given, raters)
-        if previous is not None and (
-            previous.map.used.shape != (given.X.shape[1],) or len(answers) > _GROWTH * previous.learned_from
-        ):
-            previous = None
-        map = FeatureMap.of(given.X, self.landmarks, rng) if previous is None else previous.map
+        print_of_X = fingerprint.of_arrays(given.X)
+        map = FeatureMap.of(given.X, landmarks, rng)
+        if not map.used.any():
+            fixed |= {"linear": 0.0, "smooth": 0.0}
+        previous: Learned | None = None
+        if self.warm_start and print_of_X == getattr(self, "fingerprint_", None):
+            previous = self.learned_ if _still_holds(self.learned_, fixed, answers) else None
+        self.classes_, self.n_items_ = given.classes, len(given.X)
+        self.ids_, self.fingerprint_ = given.names, print_of_X
+        map = map if previous is None else previous.map
         problem = map.linear(given.X), map
         labels = len(given.labeled) > 0
         self.learned_ = learn_from(*problem, answers, labels, fixed, rng, previous)
@@ -156,8 +159,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             mean, variance = self.learned_.posterior.differences(
                 self.learned_.answers.first, self.learned_.answers.second
             )
-            own = Answers(*(getattr(answers, name)[asked] for name in Answers.__dataclass_fields__))
-            found, errors = rating.habits(own, rater[asked], len(names), mean[asked], variance[asked])
+            found, errors = rating.habits(answers.part(asked), rater[asked], len(names), mean[asked], variance[asked])
             weighed = rating.with_habits(answers, rater, found)
             # Variances are learned once more when the raters are roughly known: they were taken for equals before.
             again = None if round == 2 else self.learned_
@@ -202,6 +204,10 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         The index names the items. `low` and `high` are the interval of the score at this level, `best` and `worst` that
         of the rank; with `top`, `in_top` is the probability of being among so many best. All are by the joint posterior
         of the scores, what is unknown of each item included.
+
+        In simulations from the model (experiments/coverage.py), with 60 items and 400 answers, 90% intervals covered 88
+        to 89% of the true scores where items have effects of their own and 98% where they have none; with 100 answers
+        80 to 95%, because the variances, which few answers hardly tell, are taken for known.
         """
         import pandas as pd
 
@@ -216,7 +222,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         with np.errstate(divide="ignore", invalid="ignore"):
             above = np.where(variance > 0, ndtr(gap / np.sqrt(variance)), 0.5)
         error, width = np.sqrt(joint.variance()), ndtri((1 + level) / 2)
-        best, worst, among = joint.ranks(np.random.default_rng(self.random_state), level, top)
+        best, worst, among = joint.ranks(as_generator(self.random_state), level, top)
         columns = {
             "rank": np.arange(1, n + 1),
             "score": joint.mean[order],
@@ -278,11 +284,11 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         return self.learned_.joint(linear, number), n, names
 
     def _numbers(self, X: Floats, names: Any) -> Ints:
-        """Which of the items it was fitted to these are, -1 for others: by ids, or all of them by their features."""
+        """Which of the items it was fitted to these are, -1 for others: by ids, or else by the features of all."""
         if names is not None and self.ids_ is not None:
             found: Ints = self.ids_.get_indexer(names).astype(np.int64)
             return found
-        if names is None and len(X) == self.n_items_ and fingerprint.of_arrays(X) == self.fingerprint_:
+        if len(X) == self.n_items_ and fingerprint.of_arrays(X) == self.fingerprint_:
             return np.arange(len(X))
         return np.full(len(X), -1)
 
@@ -303,6 +309,14 @@ def _fixed(model: BradleyTerryGP) -> dict[str, float]:
     if len(fixed) == len(PARTS) and not any(fixed.values()):
         raise ValueError("linear, smooth and items are all False; keep at least one part")
     return fixed
+
+
+def _still_holds(previous: Learned, fixed: dict[str, float], answers: Answers) -> bool:
+    """Whether variances learned before will do: the same parts are asked for, and there are hardly more answers."""
+    same = all(
+        previous.variances[name] == fixed[name] if name in fixed else previous.variances[name] > 0 for name in PARTS
+    )
+    return same and len(answers) <= _GROWTH * previous.learned_from
 
 
 def _items(X: Any, n_items: int | None) -> Any:

@@ -63,10 +63,8 @@ class Learned:
         posterior, n = self.posterior, len(linear)
         Psi = self.coordinates(linear)
         weights = self.coordinates(self.linear).T @ posterior.pull[: len(self.items)]
-        mean, spread = (
-            np.append(Psi @ weights, 0.0),
-            np.vstack([Psi @ posterior.root, np.zeros(posterior.root.shape[0])]),
-        )
+        mean = np.append(Psi @ weights, 0.0)
+        spread = np.vstack([Psi @ posterior.root, np.zeros(len(posterior.root))])
         own = np.append(np.full(n, self.variances["items"]), THRESHOLD)
         at = np.searchsorted(self.items, number)
         known = (number >= 0) & (at < len(self.items))
@@ -149,7 +147,7 @@ def _some(linear: Floats, answers: Answers, threshold: bool, rng: np.random.Gene
     complete = np.maximum(when[answers.first], when[answers.second])
     last = np.partition(complete, _SAMPLE)[_SAMPLE]
     kept = np.flatnonzero(complete <= last)
-    chosen = Answers(*(getattr(answers, name)[kept] for name in Answers.__dataclass_fields__))
+    chosen = answers.part(kept)
     touched, place = np.unique(np.concatenate([chosen.first, chosen.second]), return_inverse=True)
     chosen = replace(chosen, first=place[: len(kept)], second=place[len(kept) :])
     return linear[touched[touched < n]], chosen, threshold and bool(touched[-1] == n)

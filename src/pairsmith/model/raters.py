@@ -77,6 +77,7 @@ def table(
 ) -> pd.DataFrame:
     """One row a rater: answers, slope and bias with their errors, infit, and agreement with what all others say.
 
+    The errors take the posterior of the scores for given, which the rater's own answers have a part in.
     Both of the last are by the cavity, in which a rater's answers to this pair have no part. `infit` is the mean
     squared surprise over the one expected: 1 is as it should be, more is erratic, less is more regular than the model
     allows.

@@ -45,8 +45,8 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Learned:
-    """Variances, what was learned from the answers under them, and how well they explain the answers."""
+class Evaluated:
+    """Variances, what the answers tell under them, and how well they explain the answers."""
 
     variances: dict[str, float]
     found: Propagated
@@ -59,7 +59,7 @@ def learn(
     start: dict[str, float],
     free: tuple[str, ...],
     sites: Sites | None = None,
-) -> Learned:
+) -> Evaluated:
     """The variances under which the answers are likeliest; those that are not `free` stay as they are."""
     best = evaluate(parts, answers, start, sites)
     if not free:
@@ -92,10 +92,10 @@ def learn(
     return best
 
 
-def evaluate(parts: Parts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Learned:
+def evaluate(parts: Parts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
     """What the answers tell under these variances, and how well they explain the answers."""
     found = propagate(parts.prior(variances), answers, sites, _ROUGHLY)
-    return Learned(variances, found, found.evidence - _unlikeliness(variances))
+    return Evaluated(variances, found, found.evidence - _unlikeliness(variances))
 
 
 def _unlikeliness(variances: dict[str, float]) -> float:
@@ -104,13 +104,13 @@ def _unlikeliness(variances: dict[str, float]) -> float:
     return 0.5 * float(np.sum(np.square(far)))
 
 
-def _point(learned: Learned, free: tuple[str, ...]) -> Floats:
-    return np.log([max(learned.variances[name], _LEAST) for name in free])
+def _point(evaluated: Evaluated, free: tuple[str, ...]) -> Floats:
+    return np.log([max(evaluated.variances[name], _LEAST) for name in free])
 
 
-def _slopes(parts: Parts, learned: Learned, free: tuple[str, ...]) -> tuple[Floats, Floats]:
+def _slopes(parts: Parts, evaluated: Evaluated, free: tuple[str, ...]) -> tuple[Floats, Floats]:
     """Of `worth` along the logarithm of each free variance; how many of each part's coefficients are determined."""
-    posterior, variances = learned.found.posterior, learned.variances
+    posterior, variances = evaluated.found.posterior, evaluated.variances
     prior = parts.prior(variances)
     d, items = parts.linear.shape[1], len(parts.linear) - len(parts.fixed)
     coefficients = prior.features.T @ posterior.pull
