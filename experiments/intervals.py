@@ -1,6 +1,6 @@
 """How often intervals of BradleyTerryGP contain the truth, and how true its reliability is, where the model is true.
 
-    python experiments/coverage.py        # a minute or two
+    python experiments/intervals.py        # a minute or two
 
 Sixty items with four features; scores are linear in them with variance 2, beside effects of the items' own.
 """
