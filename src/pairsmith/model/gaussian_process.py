@@ -205,9 +205,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         of the rank; with `top`, `in_top` is the probability of being among so many best. All are by the joint posterior
         of the scores, what is unknown of each item included.
 
-        In simulations from the model (experiments/intervals.py), with 60 items and 400 answers, 90% intervals covered 88
-        to 89% of the true scores where items have effects of their own and 98% where they have none; with 100 answers
-        80 to 95%, because the variances, which few answers hardly tell, are taken for known.
+        In simulations from the model (experiments/intervals.py), with 60 items and 400 answers, 90% intervals covered
+        88 to 89% of the true scores where items have effects of their own and 98% where they have none; with 100
+        answers 80 to 95%, because the variances, which few answers hardly tell, are taken for known.
         """
         import pandas as pd
 
