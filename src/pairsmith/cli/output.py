@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pairsmith.campaign import printable
+from pairsmith.data.names import printable
 from pairsmith.files.write import descriptor
 
 if TYPE_CHECKING:
@@ -100,38 +100,15 @@ def summarise(selection: Selection, path: Path) -> None:
 
 
 def draw_ranking(frame: pd.DataFrame, path: Path, level: float) -> None:
-    """Scores with their intervals, best first; of many items the first and the last."""
-    import matplotlib
+    """A file with what ps.plot.ranking draws; without pyplot, which could want a screen."""
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    from pairsmith import plot
     from pairsmith.files.write import write_whole
 
-    shown = frame if len(frame) <= 60 else frame.iloc[[*range(30), *range(len(frame) - 30, len(frame))]]
-    figure, axis = plt.subplots(figsize=(7, 1.2 + 0.2 * len(shown)), layout="constrained")
-    places = list(range(len(shown), 0, -1))
-    axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
-    axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
-    names = [printable(str(name)) for name in shown["id"]]
-    axis.set_yticks(places, names, fontsize=8, parse_math=False)  # "$" is a letter
-    if len(shown) < len(frame):
-        axis.axhline(30.5, color="0.6", ls=":", lw=1)
-        axis.annotate(
-            f"{len(frame) - 60} more",
-            (1, 30.5),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            color="0.4",
-        )
-    axis.set(xlabel=f"score, with {level:.0%} intervals", title=f"{len(frame)} items, best first")
-    axis.set_ylim(0, len(shown) + 1)
-    axis.grid(axis="x", alpha=0.25)
-    axis.spines[["top", "right", "left"]].set_visible(False)
-    axis.tick_params(left=False)
+    figure = Figure(figsize=plot.size_for(len(frame)), layout="constrained")
+    plot.draw_ranking(frame.set_index("id"), level, None, figure.subplots())
     write_whole(path, lambda part: figure.savefig(part, dpi=120))
-    plt.close(figure)
 
 
 def counted(number: int, noun: str) -> str:
