@@ -60,8 +60,7 @@ def ranking(model: Any, X: Any = None, *, top: int | None = None, level: float =
     """
     _check(model, "rank", ax)
     top = None if top is None else as_whole(top, "top")
-    if X is None and getattr(model, "n_features_in_", None):
-        raise ValueError("X is missing: give the items to rank")
+    _check_items(model, X)
     frame = model.rank(X, level)
     return draw_ranking(frame, level, top, _axes(ax, size_for(min(len(frame), top or len(frame)))))
 
@@ -202,6 +201,7 @@ def _held_out(model: Any, X: Any, pairs: Any, outcomes: Any) -> tuple[Floats, Fl
         raise ValueError("pairs and outcomes belong together; give both or neither")
     ordered = as_ordered_pairs(pairs, "pairs")
     wins = as_outcomes(outcomes, len(ordered))
+    _check_items(model, X)
     if len(ordered) == 0:
         raise ValueError("pairs is empty; give answers that the model was not fitted to")
     won = (wins + 1) / 2
@@ -285,6 +285,12 @@ def _check(model: Any, method: str, ax: Any) -> None:
 
     if ax is not None and not isinstance(ax, Axes):
         raise ValueError(f"ax must be one matplotlib Axes, got {type(ax).__name__}")
+
+
+def _check_items(model: Any, X: Any) -> None:
+    """Refuse a model with features without those of the items."""
+    if X is None and getattr(model, "n_features_in_", None):
+        raise ValueError(f"X is missing: the model was fitted to {model.n_features_in_} features")
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:

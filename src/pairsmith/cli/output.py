@@ -68,22 +68,8 @@ def summarise(selection: Selection, path: Path) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show an id still gets its table
     console = Console(highlight=False)
-    before, after = selection.logdet_before, selection.logdet[-1]
-    compiled = selection.diagnostics["compiling"]
-    once = f", after {compiled:.1f} s of compiling, once on this machine" if compiled else ""
-    console.print(
-        f"Picked {counted(len(selection), 'pair')} in {max(0.0, selection.seconds[-1] - compiled):.2f} s{once}"
-        f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
-    )
-    console.print(f"log det of the information: {before:.3f} before, {after:.3f} with them.")
-    if selection.optimality is not None:
-        no_pairs, these = (
-            ("no pair adds", "this adds") if len(selection) == 1 else (f"no {len(selection)} pairs add", "these add")
-        )
-        console.print(
-            f"Proved: {no_pairs} more than {selection.bound:.3f} to it; {these} {after - before:.3f},"
-            f" {selection.optimality:.1%} of that."
-        )
+    for sentence in selection.sentences():
+        console.print(sentence)
     shown = selection.to_frame().head(10)
     table = Table(title=f"The first {len(shown)} of {len(selection)}" if len(selection) > len(shown) else None)
     table.add_column("rank", justify="right")
@@ -92,7 +78,7 @@ def summarise(selection: Selection, path: Path) -> None:
     table.add_column("gain", justify="right")
     for row in shown.itertuples():
         table.add_row(
-            str(row.rank), *(escape(printable(str(name))) for name in (row.first, row.second)), f"{row.gain:.4f}"
+            str(row.rank), *(escape(printable(str(name))) for name in (row.first, row.second)), f"{row.gain:.4g}"
         )
     console.print(table)
     console.print(f"gain: {selection.gain_is}", soft_wrap=True)
