@@ -192,23 +192,23 @@ def test_where_nobody_is_preferred_half_comes_true():
 
 def test_a_gaussian_process_is_held_against_its_own_answers_each_left_out():
     """The oracle fits again without each pair, with the same variances."""
-    X, known = labels_and_answers(n=25, d=2, m=30)
+    X, known = labels_and_answers(n=25, d=2, m=40)
     fixed = {"linear": 2.0, "smooth": False, "items": 1.0}
     model = ps.BradleyTerryGP(**fixed).fit(X, **known)  # labels have no part in it
     pairs, outcomes = known["comparisons"], known["outcomes"]
-    p = np.empty(30)
+    p = np.empty(40)
     for number, pair in enumerate(np.sort(pairs, axis=1)):
         other = np.any(np.sort(pairs, axis=1) != pair, axis=1)
         kept = known | {"comparisons": pairs[other], "outcomes": outcomes[other]}
         p[number] = ps.BradleyTerryGP(**fixed).fit(X, **kept).compare(X, pairs[[number]])[0]
     x, y, _, _, count = by_hand(p, outcomes, 1, 0.9)
     ax = ps.plot.calibration(model, bins=1)
-    assert ax.lines[1].get_label() == "30 answers, each left out\nin turn (approximately)"
+    assert ax.lines[1].get_label() == "40 answers, each left out\nin turn (approximately)"
     np.testing.assert_allclose(ax.lines[1].get_xdata(), x, atol=0.005)
     np.testing.assert_allclose(ax.lines[1].get_ydata(), y)
     fitted = model.compare(X, pairs)
     assert np.mean(np.maximum(fitted, 1 - fitted)) > x + 0.02  # which would be surer of what it has seen
-    assert count == 30
+    assert count == 40
 
 
 def test_a_loaded_model_draws_the_same(models, tmp_path):
