@@ -86,7 +86,7 @@ def test_of_many_items_the_ends_have_names_and_the_others_are_a_band(many):
     model, X = many
     ranked = model.rank(X)
     ax = ps.plot.ranking(model, X)
-    dots, line = ax.lines
+    dots, line, above, below = ax.lines
     first = next(at for at, step in enumerate(np.diff(dots.get_ydata())) if step > 1) + 1
     last = len(dots.get_xdata()) - first
     named = np.r_[:first, 500 - last : 500]
@@ -96,7 +96,8 @@ def test_of_many_items_the_ends_have_names_and_the_others_are_a_band(many):
     np.testing.assert_allclose(lines_of(ax)[:, :, 0], ranked[["low", "high"]].iloc[named])
     np.testing.assert_allclose(line.get_xdata(), ranked["score"].iloc[first : 500 - last])
     y = line.get_ydata()
-    assert dots.get_ydata()[first - 1] < y[0] < y[-1] < dots.get_ydata()[first]
+    edges = [edge.get_ydata()[0] for edge in (above, below)]
+    assert dots.get_ydata()[first - 1] < edges[0] < y[0] < y[-1] < edges[1] < dots.get_ydata()[first]
     corners = next(part for part in ax.collections if isinstance(part, PolyCollection)).get_paths()[0].vertices
     between = ranked.iloc[first : 500 - last]
     for height, low, high in zip(y, between["low"], between["high"], strict=True):
@@ -104,6 +105,14 @@ def test_of_many_items_the_ends_have_names_and_the_others_are_a_band(many):
     told = dict(zip(labels_of(ax.yaxis), ax.get_yticks(), strict=True))
     assert told["rank 100"] == y[100 - 1 - first]
     assert [name for name in told if not name.startswith("rank")] == [str(name) for name in ranked.index[named]]
+
+
+def test_scores_fill_the_axis_wherever_they_are(many):
+    ranked = many[0].rank(many[1])
+    ranked[["score", "low", "high"]] += 1000
+    low, high = ps.plot.draw_ranking(ranked, 0.9, None, plt.subplots()[1]).get_xlim()
+    spread = ranked["high"].max() - ranked["low"].min()
+    assert ranked["low"].min() - 0.1 * spread < low < high < ranked["high"].max() + 0.1 * spread
 
 
 def test_only_the_best_where_asked(many):

@@ -42,7 +42,7 @@ _MOST_ROWS = 40
 _FIRST, _LAST = 0.45, 0.2  # of the rows, where there are more items: for the best and the worst, with names
 _LONGEST = 36  # characters of a name
 _UNDECIDED = 1e-9  # as near as this to 1/2 a prediction has no favourite
-_ROOM_FOR_TEXT = 0.08  # a share of at least so much has its percentage written on it
+_PERCENTAGE = 0.45  # inches that one needs, to be written on its bar
 
 
 def ranking(model: Any, X: Any = None, *, top: int | None = None, level: float = 0.9, ax: Axes | None = None) -> Axes:
@@ -73,7 +73,7 @@ def size_for(items: int) -> tuple[float, float]:
 def draw_ranking(ranked: pd.DataFrame, level: float, top: int | None, ax: Axes) -> Axes:
     """Draw what `rank` of a model gave, or only so many of the best; see `ranking`."""
     n, shown = len(ranked), ranked.iloc[:top]
-    place, first, last = _places(len(shown), max(1, int(_height(ax) / _LEAST_ROW)))
+    place, first, last = _places(len(shown), max(1, int(_size(ax)[1] / _LEAST_ROW)))
     named = np.r_[:first, len(shown) - last : len(shown)]
     score, low, high = (shown[name].to_numpy() for name in ("score", "low", "high"))
     ax.hlines(place[named], low[named], high[named], color=BLUE, lw=2)
@@ -83,7 +83,8 @@ def draw_ranking(ranked: pd.DataFrame, level: float, top: int | None, ax: Axes) 
         between = slice(first, len(shown) - last)
         ax.fill_betweenx(place[between], low[between], high[between], color=BLUE, alpha=0.6, lw=0)
         ax.plot(score[between], place[between], color=_ink(), lw=1.2)
-        ax.hlines(_edges(place, first, last), 0, 1, transform=ax.get_yaxis_transform(), color=GREY, ls=":", lw=1)
+        for edge in (place[first - 1] + 0.5, *(place[len(place) - last :][:1] - 0.5)):
+            ax.axhline(edge, color=GREY, ls=":", lw=1)
         ticks |= {float(place[at - 1]): f"rank {at:,}" for at in _round_numbers(first + 1, len(shown) - last)}
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8, parse_math=False)  # "$" is a letter
     if "best" in shown:
@@ -123,11 +124,6 @@ def _places(n: int, rows: int) -> tuple[Floats, int, int]:
     between, height = n - first - last, max(1, rows - first - last)
     middle = first - 0.5 + height * (np.arange(between) + 0.5) / between
     return np.concatenate([np.arange(first), middle, first + height + np.arange(last)]), first, last
-
-
-def _edges(place: Floats, first: int, last: int) -> Floats:
-    """Where what is drawn closer together begins and, unless nothing comes after it, ends."""
-    return np.array([place[first - 1] + 0.5, *(place[len(place) - last :][:1] - 0.5)])
 
 
 def _round_numbers(low: int, high: int) -> list[int]:
@@ -177,7 +173,7 @@ def calibration(
     ax = _axes(ax, (5.5, 5.0))
     ax.plot([0.5, 1], [0.5, 1], ls="--", color=GREY, lw=1, label="as predicted")
     ax.vlines(predicted, low, high, color=BLUE, lw=2)
-    ax.plot(predicted, came_true, "o", color=_ink(), ms=5, label=f"{count.sum():,g} {whose}")
+    ax.plot(predicted, came_true, "o", color=_ink(), ms=5, clip_on=False, label=f"{count.sum():,g} {whose}")
     ax.set(
         xlim=(0.5, 1),
         ylim=(min(0.5, np.floor(10 * low.min()) / 10), 1.0),
@@ -259,11 +255,11 @@ def parts(model: Any, *, ax: Axes | None = None) -> Axes:
     check_is_fitted(model)
     _check(model, "rank", ax)
     ax = _axes(ax, (7.0, 1.9))
-    left = 0.0
+    left, wide_enough = 0.0, _PERCENTAGE / _size(ax)[0]
     for name, (what, colour, ink) in PARTS.items():
         share = model.shares_[name]
         ax.barh(0, share, left=left, height=0.8, color=colour, label=f"{what}: {share:.0%}")
-        if share >= _ROOM_FOR_TEXT:
+        if share >= wide_enough:
             ax.text(left + share / 2, 0, f"{share:.0%}", color=ink, ha="center", va="center")
         left += share
     ax.set(xlim=(0, 1), xlabel="share of the variance of scores", yticks=[])
@@ -309,6 +305,7 @@ def _ink() -> str:
     return str(matplotlib.rcParams["text.color"])
 
 
-def _height(ax: Axes) -> float:
-    """In inches."""
-    return float(ax.get_window_extent().height / ax.figure.dpi)
+def _size(ax: Axes) -> tuple[float, float]:
+    """Width and height in inches, roughly: constrained layout may still change them."""
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    return box.width / dpi, box.height / dpi
