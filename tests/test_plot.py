@@ -119,7 +119,7 @@ def test_only_the_best_where_asked(many):
     model, X = many
     ax = ps.plot.ranking(model, X, top=7)
     np.testing.assert_allclose(ax.lines[0].get_xdata(), model.rank(X)["score"].iloc[:7])
-    assert ax.get_title() == "The best 7 of 500 items, best first"
+    assert ax.get_title() == "The best 7 of 500 items"
     assert ps.plot.ranking(model, X[:3], top=7).get_title() == "3 items, best first"
 
 

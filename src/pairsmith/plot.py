@@ -89,10 +89,10 @@ def draw_ranking(ranked: pd.DataFrame, level: float, top: int | None, ax: Axes) 
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8, parse_math=False)  # "$" is a letter
     if "best" in shown:
         _add_ranks(ax, place[named], shown.take(named), level)
-    title = f"{n:,} item{'s' if n > 1 else ''}, best first"
+    items = f"{n:,} item{'s' if n > 1 else ''}"
     ax.set(
         xlabel=f"score, with {100 * level:g}% intervals",
-        title=title if len(shown) == n else f"The best {len(shown):,} of {title}",
+        title=f"{items}, best first" if len(shown) == n else f"The best {len(shown):,} of {items}",
         ylim=(place[-1] + 0.75, -0.75),
     )
     ax.grid(axis="x", alpha=0.25)
@@ -187,7 +187,7 @@ def calibration(
     counts.spines[:].set_visible(False)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25)
-    ax.legend(loc="upper left", frameon=False, fontsize="small")
+    ax.legend(loc="best", frameon=False, fontsize="small")
     return ax
 
 
