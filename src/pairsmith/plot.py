@@ -49,8 +49,8 @@ def ranking(model: Any, X: Any = None, *, top: int | None = None, level: float =
     """Scores with their intervals, best first: what `model.rank(X, level)` says.
 
     Where there are more items than rows, the best and the worst have a row each, and those between are drawn closer
-    together, as a line of scores in a band of intervals. At the right stands, where the model tells it, from which to
-    which rank each item could have.
+    together, as a line of scores in a band of intervals. At the right are the ranks that an item could have, at this
+    level, where the model tells them.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def draw_ranking(ranked: pd.DataFrame, level: float, top: int | None, ax: Axes) 
 
 
 def _add_ranks(ax: Axes, place: Floats, shown: pd.DataFrame, level: float) -> None:
-    """At the right, from which to which rank these items could have."""
+    """At the right, the ranks that these items could have."""
     ranges = [
         f"{best:,} to {worst:,}" if best < worst else f"{best:,}"
         for best, worst in zip(shown["best"], shown["worst"], strict=True)
