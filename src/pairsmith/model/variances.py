@@ -118,7 +118,7 @@ def cheaper(parts: Parts, answers: Answers) -> Parts | GapParts:
     """In the form in which the posterior takes fewer multiplications: by items with features, or by answers."""
     n, p, m = len(parts.linear), parts.linear.shape[1] + parts.smooth.shape[1], len(answers)
     by_items, by_answers = n**3 + 2 * n * n * p + 4 * n * p * p + 4 / 3 * p**3, 2 / 3 * m**3
-    return GapParts.of(parts, answers) if by_answers < by_items else parts
+    return GapParts.of(parts, answers) if 0 < by_answers < by_items else parts
 
 
 @dataclass(frozen=True)
