@@ -8,7 +8,7 @@
 Answers to K random pairs of the items at hand, the same for all models (`sets` says who answers, and what is true), and
 then to rounds of 20 designed pairs. Four figures: the share of the pairs of items that truly differ which stand in the
 right order, for items at hand and for items held out (for two kinds of items that is the area under the ROC curve); the
-mean probability of a wrong order that the posterior claims for the same pairs; and the seconds that a fit takes.
+mean probability of a wrong order that the posterior claims for the same pairs; and the CPU seconds that a fit takes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def repetition(data: str, seed: int, folder: Path, marks: list[int]) -> list[dic
         for name in MODELS:
             too_slow = name == CHOIX_EP and (k > CHOIX_EP_MOST or len(trial.X) > CHOIX_EP_ITEMS)
             if k <= len(pairs) and not too_slow:
-                began = time.perf_counter()
+                began = time.process_time()
                 at_hand, unseen = fitted(name, trial, pairs[:k], outcomes[:k])
                 rows.append({"model": name, "K": k, **figures(trial, at_hand, unseen, began)})
     return rows
@@ -111,8 +111,8 @@ def posterior_of_choix(name: str, n: int, pairs: np.ndarray, outcomes: np.ndarra
 def figures(
     trial: sets.Trial, at_hand: Callable[[], Posterior], unseen: Callable[[], Posterior] | None, began: float
 ) -> dict[str, float]:
-    """What is measured of a fit that began then and is done."""
-    seconds = time.perf_counter() - began
+    """What is measured of a fit that began at this CPU time and is done."""
+    seconds = time.process_time() - began
     right, doubt = judged(*at_hand(), trial.ordered) if len(trial.ordered) else (np.nan, np.nan)
     right_unseen, doubt_unseen = judged(*unseen(), trial.unseen) if unseen is not None else (np.nan, np.nan)
     return {
@@ -173,7 +173,7 @@ def rounds(data: str, seed: int, rule: str, folder: Path, marks: list[int]) -> l
         chosen = RULES[rule](trial, pairs, outcomes, gp)
         pairs, outcomes = np.vstack([pairs, chosen]), np.append(outcomes, trial.answer(chosen, rng))
         if len(pairs) in marks:
-            began = time.perf_counter()
+            began = time.process_time()
             at_hand, unseen = fitted("GP", trial, pairs, outcomes)
             rows.append({"model": "GP", "K": len(pairs), **figures(trial, at_hand, unseen, began)})
     return rows

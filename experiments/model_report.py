@@ -28,6 +28,7 @@ COLOURS = {
     "choix": "#009e73",
     "choix, EP": "#009e73",
 }
+WITH_DOUBT = ("GP", "linear", "linear, ridge by CV", "choix, EP")
 FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "doubt unseen", "seconds"]
 
 
@@ -120,12 +121,12 @@ Rows = tuple[list[str], list[list[str]]]
 def tables(means: pd.DataFrame, rounds: pd.DataFrame, found: pd.DataFrame) -> dict[str, tuple[str, Rows]]:
     """Title and cells of each table, by a short name."""
     return {
-        "asked": ("What was asked for", _summary(found)),
+        "asked": (f"What was asked for, {means.repetitions.min()} repetitions or more", _summary(found)),
         "at hand": ("Items at hand: share of pairs in the right order", _orders(means, found, "at hand", "right")),
         "unseen": ("Unseen items: the same", _orders(means, found, "unseen", "right unseen")),
         "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means, found, "doubt")),
         "rounds": ("The same after designed rounds", _doubts(rounds, found, "doubt in rounds")),
-        "seconds": ("Seconds for a fit", _seconds(means)),
+        "seconds": ("CPU seconds for a fit, the least and the most over sets", _seconds(means)),
     }
 
 
@@ -184,7 +185,7 @@ def _doubts(means: pd.DataFrame, found: pd.DataFrame, what: str) -> Rows:
     cells = []
     for data, part in means.dropna(subset=["doubt", "right"]).groupby("data", sort=False):
         for model, line in part.groupby("model", sort=False):
-            if model in ("GP", "linear, ridge by CV", "choix, EP"):
+            if model in WITH_DOUBT:
                 by_k = line.set_index("K")
                 shown = [f"{100 * by_k.doubt[k]:.1f} / {100 * by_k.wrong[k]:.1f}" if k in by_k.index else ""
                          for k in marks]  # fmt: skip
@@ -206,12 +207,18 @@ def _seconds(means: pd.DataFrame) -> Rows:
 
 def show(results: Path, folder: Path) -> None:
     """Print the tables, draw the pictures into `folder` and, where it has a model.md, put the tables in there."""
-    folder.mkdir(exist_ok=True)
     means, rounds, found = (pd.read_csv(results / f"{name}.csv") for name in ("model", "model-rounds", "model-asked"))
-    page, text = folder / "model.md", ""
-    if page.exists():
-        text = page.read_text(encoding="utf-8")
-    for name, (title, (head, cells)) in tables(means, rounds, found).items():
+    folder.mkdir(exist_ok=True)
+    publish(tables(means, rounds, found), folder / "model.md")
+    for column, title in (("right", "items at hand"), ("right unseen", "unseen items")):
+        draw_orders(means, column, f"Share of pairs in the right order, {title}", folder)
+    draw_doubts(means, folder)
+
+
+def publish(made: dict[str, tuple[str, Rows]], page: Path) -> None:
+    """Print tables, and put them into this page, if it is there, between the marks with their names."""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
+    for name, (title, (head, cells)) in made.items():
         shown = Table(*head, title=title)
         for line in cells:
             shown.add_row(*line)
@@ -220,9 +227,6 @@ def show(results: Path, folder: Path) -> None:
     if page.exists():
         page.write_text(text, encoding="utf-8")
         common.console.print(f"Wrote the tables of {page}")
-    for column, title in (("right", "items at hand"), ("right unseen", "unseen items")):
-        draw_orders(means, column, f"Share of pairs in the right order, {title}", folder)
-    draw_doubts(means, folder)
 
 
 def markdown(head: list[str], cells: Iterable[list[str]]) -> str:
@@ -266,7 +270,7 @@ def draw_doubts(means: pd.DataFrame, folder: Path) -> None:
     figure, axes = _panels(there)
     for axis, (data, part) in zip(axes, there.groupby("data", sort=False), strict=False):
         for model, line in part.groupby("model", sort=False):
-            if model in ("GP", "linear, ridge by CV", "choix, EP"):
+            if model in WITH_DOUBT:
                 colour = COLOURS[str(model)]
                 axis.plot(100 * line.wrong, 100 * line.doubt, color=colour, lw=0.8, alpha=0.6)
                 axis.scatter(100 * line.wrong, 100 * line.doubt, 12 * np.log(line.K / 20), color=colour, label=model)
