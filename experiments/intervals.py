@@ -20,7 +20,7 @@ import common
 import model_report
 import numpy as np
 import pandas as pd
-from scipy.special import expit
+from scipy import special  # a function of it would not reach other processes by its name
 
 import pairsmith as ps
 
@@ -42,7 +42,7 @@ def simulated(features: int, parts: str, effects: float, answers: int, seed: int
     if features:
         scores += np.sqrt(LINEAR / features) * X @ rng.standard_normal(features)
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(answers)])
-    outcomes = np.where(rng.random(answers) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+    outcomes = np.where(rng.random(answers) < special.expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
     items = X if features else None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")
@@ -57,7 +57,7 @@ def simulated(features: int, parts: str, effects: float, answers: int, seed: int
 
 def summarised(raw: pd.DataFrame) -> pd.DataFrame:
     """Means over simulations, and by how much they miss what was asked for; nan where nothing was, 0 where reached."""
-    groups = raw.assign(off=raw.claimed - raw.true).groupby(["features", "parts", "effects", "answers"], sort=False)
+    groups = raw.assign(off=raw.claimed - raw.true).groupby(["features", "parts", "effects", "answers"])
     means = groups[["cover", "claimed", "true", "off"]].mean()
     means["cover error"], means["off error"] = 1.96 * groups["cover"].sem(), 1.96 * groups["off"].sem()
     means["cover missed"] = np.maximum(0, np.maximum(COVER[0] - means.cover, means.cover - COVER[1]))

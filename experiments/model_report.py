@@ -147,20 +147,25 @@ def _summary(found: pd.DataFrame) -> Rows:
     for what, text in words.items():
         own = labelled[labelled.what == what]
         missed = own[own.short > 0].sort_values("short", ascending=False)
+        sets_missed = missed.data.replace({**NAMES, "average": ""})
         listed = ", ".join(
-            f"{NAMES.get(row.data, row.data)} at {row.K:,} by {_miss(row)}" for row in missed.itertuples()
+            f"{name} at {row.K:,} by {_miss(row)}".strip()
+            for name, row in zip(sets_missed, missed.itertuples(), strict=True)
         )
         cells.append([text, f"{len(own) - len(missed)} of {len(own)}", listed])
     return ["asked", "reached", "missed"], cells
 
 
 def _miss(row: Any) -> str:
-    return f"{row.short:.3f}" + ("" if np.isnan(row.error) else f" ± {row.error:.3f}")
+    """By how much, with its error: a share of pairs, or points of doubt."""
+    percent = str(row.what).startswith("doubt")
+    short, error = (f"{100 * value:.1f}" if percent else f"{value:.3f}" for value in (row.short, row.error))
+    return short + ("" if np.isnan(row.error) else f" ± {error}") + (" points" if percent else "")
 
 
 def _orders(means: pd.DataFrame, found: pd.DataFrame, what: str, column: str) -> Rows:
     marks = sorted(means.K.unique())
-    missed = found[(found.what == what) & (found.short > 0)].set_index(["data", "K"])
+    missed = found[(found.what == what) & (found.short > 0)].set_index(["data", "K"], drop=False)
     cells = []
     for data, part in means.dropna(subset=column).groupby("data", sort=False):
         wide = part.pivot_table(index="model", columns="K", values=column, sort=False)
@@ -236,7 +241,7 @@ def markdown(head: list[str], cells: Iterable[list[str]]) -> str:
 def inserted(page: str, name: str, table: str) -> str:
     """The page with this table between its two marks, instead of what was there."""
     begin, end = f"<!-- table: {name} -->", "<!-- end of table -->"
-    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n{table}\n{end}", page, flags=re.DOTALL)
+    return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{table}\n\n{end}", page, flags=re.DOTALL)
 
 
 # Pictures

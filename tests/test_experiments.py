@@ -336,10 +336,13 @@ def test_what_was_asked_for_and_by_how_much_it_is_missed():
     assert found.short["doubt", "diabetes"] == pytest.approx(0.25 - 0.145 - 0.08)
     assert found.short["doubt", "average"] == pytest.approx(0.25 - 0.145 - 0.03)
     assert found.short["doubt in rounds", "average"] == pytest.approx(0.25 - 0.145 - 0.05)
+    _, cells = model_report._summary(found.reset_index())
+    assert cells[0][1:] == ["0 of 1", "diabetes at 1,000 by 0.020 ± 0.000"]
+    assert cells[4][1:] == ["0 of 1", "at 1,000 by 7.5 points"]
 
 
 def test_tables_go_between_their_marks():
-    page = "Text.\n<!-- table: one -->\nold\n<!-- end of table -->\nMore.\n<!-- table: two -->\n<!-- end of table -->\n"
+    page = "A.\n<!-- table: one -->\n\nold\n\n<!-- end of table -->\nB.\n<!-- table: two -->\n<!-- end of table -->\n"
     table = model_report.markdown(["a", "b"], [["1", "2"]])
     assert table == "| a | b |\n| --- | --- |\n| 1 | 2 |"
     made = model_report.inserted(page, "one", table)
