@@ -2,6 +2,7 @@
 
 import warnings
 from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import common
 import evaluation
@@ -304,6 +305,23 @@ def test_rounds_ask_other_pairs_each_time(monkeypatch, tmp_path):
     assert [row["K"] for row in rows] == [20, 60]
     assert [len(np.unique(pairs, axis=0)) for pairs in asked] == [20, 60]
     assert rows[0]["right"] == 0.5  # all the same
+
+
+def test_rounds_under_the_model_are_those_of_select_with_it(monkeypatch):
+    trial, calls = sets.synthetic(0, n=20, d=2), []
+    chosen = SimpleNamespace(pairs=trial.pairs[:20])
+    monkeypatch.setattr(ps, "select", lambda X, k, **given: calls.append((k, given)) or chosen)
+    gp = ps.BradleyTerryGP(smooth=False, warm_start=True)
+    for known in (0, 20):
+        pairs = trial.pairs[:known]
+        found = model.under_model(trial, pairs, trial.answer(pairs, np.random.default_rng(0)), gp)
+        np.testing.assert_array_equal(found, chosen.pairs)
+    (first, began), (second, went_on) = calls
+    assert first == second == model.ROUND
+    assert "objective" not in began | went_on  # whatever is the default under this model
+    assert "comparisons" not in began
+    np.testing.assert_array_equal(went_on["comparisons"], trial.pairs[:20])
+    assert len(went_on["model"].learned_.answers) == 20
 
 
 def test_a_truth_that_errs_hides_some_of_what_is_right():
