@@ -105,3 +105,36 @@ def test_what_is_wrong_with_a_path(shared, tmp_path):
         ps.select(tmp_path / "X.csv", 3, client=shared.client)
     with pytest.raises(ValueError, match="X is a path"):
         ps.select(tmp_path / "X.npy", 3)
+
+
+def test_blocks_that_a_worker_holds_are_one_table():
+    for cuts in ([0], [0, 1000, 1700]):
+        held = features.BlocksInMemory(np.array(cuts), np.split(X, cuts[1:]))
+        for low, high in ((0, 10), (990, 1010), (1700, 2500), (5, 2499)):
+            np.testing.assert_array_equal(held.span(low, high), X[low:high])
+        some = np.random.default_rng(0).permutation(2500)[:300]
+        np.testing.assert_array_equal(held.rows(some), X[some])
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet", "zarr"])
+def test_a_file_is_read_by_rows_whatever_its_format(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(CACHE, "folder", str(tmp_path))
+    monkeypatch.setattr(features, "_NUMBERS_CONVERTED_AT_ONCE", 5000)
+    path = str(tmp_path / f"X.{kind}")
+    if kind == "npy":
+        np.save(path, X)
+    elif kind == "zarr":
+        zarr.save_array(path, X)
+    else:
+        pd.DataFrame(X, columns=[f"f{c}" for c in range(20)]).assign(id=range(2500)).to_parquet(path)
+    file, ids = features.describe(path)
+    assert (file.shape, np.dtype(file.dtype)) == (X.shape, np.float64)
+    assert (ids is not None) == (kind == "parquet")
+    np.testing.assert_array_equal(file.rows(np.array([2499, 0, 7])), X[[2499, 0, 7]])
+    factors = np.random.default_rng(1).standard_normal((20, 3)), np.diag([1.0, 2.0, 3.0])
+    found = features.project(file, np.arange(2500), X[0], factors)
+    np.testing.assert_allclose(found, (X - X[0]) @ factors[0] @ factors[1])
+    assert features.over_block(file, 5, 9, lambda low, block: (low, block.sum())) == (5, X[5:9].sum())
+    assert features.describe(path)[0] == file
+    os.utime(path, ns=(1, 1)) if kind != "zarr" else os.utime(next((tmp_path / "X.zarr").rglob("*.json")), ns=(1, 1))
+    assert features.describe(path)[0].version != file.version

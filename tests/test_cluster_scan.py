@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import pairsmith as ps
 from clusters import OPTIONS, X
@@ -40,3 +42,33 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
             np.testing.assert_array_equal(selection.gains, alone[name].gains)
             if alone[name].bound is not None:
                 assert selection.bound == pytest.approx(alone[name].bound, rel=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_tasks_hold_every_strip_once(seed):
+    """What a scan multiplies is cut into tasks: none of it is lost, none of it done twice, no strip's rows are cut."""
+    rng = np.random.default_rng(seed)
+    n, height = int(rng.integers(2, 200)), int(rng.integers(1, 40))
+    starts = np.arange(0, n, height)
+    ends = rng.integers(starts + 1, n + 1)
+    strips = np.column_stack([starts, np.minimum(starts + height, ends), starts, ends])
+    strips = strips[rng.random(len(strips)) < 0.9]
+    planned, done = np.zeros((2, n, n), dtype=int)
+    for a, a_end, b, b_end in strips:
+        planned[a:a_end, b:b_end] += 1
+    cuts = scan._cuts(strips, n, int(rng.integers(1, 60)))
+    assert (cuts[0], cuts[-1]) == (0, n)
+    for left, rights in scan._tasks(strips, cuts, float(rng.exponential(500)), float(rng.exponential(5))):
+        for right, own in rights.items():
+            for a, a_end, b, b_end in own:
+                assert cuts[left] <= a < a_end <= cuts[left + 1]
+                assert cuts[right] <= b < b_end <= cuts[right + 1]
+                done[a:a_end, b:b_end] += 1
+    np.testing.assert_array_equal(done, planned)
+
+
+def test_tasks_are_as_large_as_asked_for():
+    strips = np.array([(a, a + 10, a, 200) for a in range(0, 200, 10)])
+    cuts = scan._cuts(strips, 200, 20)
+    np.testing.assert_array_equal(cuts, np.arange(0, 201, 20))
+    assert len(list(scan._tasks(strips, cuts, 1.0, 1.0))) > len(list(scan._tasks(strips, cuts, 1e9, 1.0))) == 10
