@@ -3,6 +3,8 @@
 import pytest
 
 from campaigns import CREATE
+from pairsmith.campaign import people
+from pairsmith.campaign.store import Store
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -29,3 +31,19 @@ def test_people_are_listed_or_said_to_be_none(run):
     run("campaign", "invite", "c.db", "anna", "ben")
     run("campaign", "invite", "c.db", "ole", "--dashboard")
     assert run("campaign", "people", "c.db")[1] == "labeller  anna\nlabeller  ben\norganiser  ole\n"
+
+
+def test_a_link_is_good_until_it_is_revoked(run):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", "anna", "ben", "--url", "https://label.example.org/")
+    assert (code, err) == (0, "")
+    links = dict(line.split(": ") for line in out.splitlines())
+    assert list(links) == ["anna", "ben"]
+    tokens = {name: link.removeprefix("https://label.example.org/join/") for name, link in links.items()}
+    assert run("campaign", "revoke", "c.db", "anna")[:2] == (0, "anna: revoked.\n")
+    with Store("c.db") as store:
+        assert people.person_of(store, tokens["anna"], "labeller") is None
+        assert people.person_of(store, tokens["ben"], "labeller") is not None
+        assert people.person_of(store, tokens["ben"], "organiser") is None
+    code, _, err = run("campaign", "revoke", "c.db", "carla")
+    assert (code, err) == (2, "Error: 'carla' has no invite; invited: ben\n")

@@ -15,6 +15,7 @@ import pytest
 from campaigns import CREATE, version_1
 from pairsmith.campaign import exchange, leases, people
 from pairsmith.campaign.store import Store
+from pairsmith.cli import opening
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -141,3 +142,24 @@ def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
     assert "its newest answers are in c.db-wal, which cannot be read there; copy both" in err
     shutil.rmtree(place)
     shutil.rmtree(out)
+
+
+def test_a_campaign_brings_its_own_answer_to_some_options(run):
+    run(*CREATE)
+    found = opening.snapshot_of("c.db", None, [], None)
+    assert found.features.shape == (8, 2)
+    assert found.planned.shape == (6, 2)
+    with pytest.raises(ValueError, match=r"c\.db is a campaign and brings its own .*; leave out the options"):
+        opening.snapshot_of("c.db", None, Path("labels.csv"))
+
+
+def test_a_password_is_not_repeated():
+    assert opening.shown("postgresql://anna:secret@host/x") == "postgresql://anna:***@host/x"
+    assert opening.shown("c.db") == "c.db"
+
+
+def test_control_characters_are_spelled_out(capsys):
+    opening.say("a\x1b[2Jb\u202e")
+    opening.say("c\x07", sys.stderr)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("a\\x1b[2Jb\\u202e\n", "c\\x07\n")

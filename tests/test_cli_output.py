@@ -14,6 +14,7 @@ import pytest
 
 from campaigns import CREATE, answer_next
 from pairsmith.campaign.store import Store
+from pairsmith.cli import output
 from pairsmith.files.items import read_items
 
 
@@ -119,3 +120,32 @@ def test_a_plot_has_no_control_characters(folder, run):
     text = Path("p.svg").read_text()
     assert "\\x1b[2J\\nb" in text
     ElementTree.fromstring(text)  # which no escape character may be part of
+
+
+def test_places_for_files_are_checked_before_any_work(tmp_path):
+    (tmp_path / "items.csv").touch()
+    os.symlink("items.csv", tmp_path / "link.csv")
+    for name, told in (
+        (".", "is a folder"),
+        ("items.csv", "is one of the input files"),
+        ("link.csv", "is one of the input files"),
+        ("pairs", "cannot write without an ending; use .csv, .jsonl, .parquet"),
+        ("pairs.xlsx", "cannot write .xlsx"),
+        ("nowhere/pairs.csv", "there is no folder"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            output.check_writable(tmp_path / name, [tmp_path / "items.csv", None])
+    output.check_writable(tmp_path / "pairs.csv", [tmp_path / "items.csv"])
+    with pytest.raises(ValueError, match=r"--plot .*use \.png, \.svg"):
+        output.check_place(tmp_path / "plot.csv", [], (".png", ".svg"))
+
+
+def test_standard_output_by_any_of_its_names():
+    for path in (None, Path("/dev/stdout"), Path("/dev/fd/1"), Path("/proc/self/fd/1")):
+        assert output.file_or_stdout(path) is None
+    for path in (Path("pairs.csv"), Path("/dev/stderr")):
+        assert output.file_or_stdout(path) == path
+
+
+def test_one_is_not_counted_in_the_plural():
+    assert [output.counted(number, "pair") for number in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]

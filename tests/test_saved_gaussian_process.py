@@ -1,8 +1,12 @@
+import copy
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import pairsmith as ps
+from pairsmith.model.saved_gaussian_process import VERSION, SavedGP
 from test_gaussian_process import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
@@ -30,3 +34,43 @@ def test_saved_and_loaded_it_says_the_same(tmp_path):
     linear.save(tmp_path / "linear.json")
     with pytest.raises(ValueError, match="another version"):
         ps.BradleyTerryGP.load(tmp_path / "linear.json")
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    """What a file holds."""
+    X, _, pairs, outcomes = drawn(9, n=12, count=40)
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).save(path)
+    return json.loads(path.read_text())
+
+
+def test_the_file_says_what_it_is_and_what_is_read_is_what_was_written(content, tmp_path):
+    assert content["pairsmith model"] == VERSION
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(content))
+    SavedGP.read(path).write(tmp_path / "again.json")
+    assert json.loads((tmp_path / "again.json").read_text()) == content
+
+
+DAMAGE = {
+    "an item beyond all": lambda saved: saved["compared"]["items"].__setitem__(0, 12),
+    "an answer to nobody": lambda saved: saved["answers"]["first"].__setitem__(0, -1),
+    "sites for other answers": lambda saved: saved["sites"]["tau"].pop(),
+    "coordinates of other columns": lambda saved: saved["compared"]["coordinates"][0].pop(),
+    "a number that is none": lambda saved: saved["columns"]["center"].__setitem__(0, float("nan")),
+    "a variance below zero": lambda saved: saved["variances"].__setitem__("items", -1.0),
+    "a column too few": lambda saved: saved["features"].pop(),
+    "three classes": lambda saved: saved["classes"].append(7),
+    "ids of other items": lambda saved: saved.__setitem__("ids", ["a", "b"]),
+    "no variances": lambda saved: saved.pop("variances"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_parts_that_do_not_agree_make_no_model(content, tmp_path, what):
+    damaged = copy.deepcopy(content)
+    DAMAGE[what](damaged)
+    (tmp_path / "model.json").write_text(json.dumps(damaged))
+    with pytest.raises(ValueError, match="is no model of pairsmith"):
+        SavedGP.read(tmp_path / "model.json")
