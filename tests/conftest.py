@@ -288,7 +288,7 @@ def items(write):
     return read_items(write("items.csv", "id,x\n1,5\n2,3\n3,1\n4,9\n5,7\n"))
 
 
-# Clusters. Dask takes a second to import, so it is done here only when a test needs it.
+# Clusters. Dask takes a second to import, so that is done only when a test needs one.
 
 
 @pytest.fixture
@@ -316,6 +316,7 @@ def farm(small_tasks):
 
 @pytest.fixture(scope="session")
 def two_workers():
+    """Started once, because that takes seconds; `shared` is what tests ask for."""
     from clusters import Farm
 
     farm = Farm().start(2)
@@ -330,8 +331,8 @@ def shared(two_workers, small_tasks):
 
 
 @pytest.fixture(scope="session")
-def expected():
-    """What one machine picks."""
+def picked_here():
+    """What this machine picks by itself: a cluster has to pick the same."""
     from clusters import OPTIONS, X
 
     return ps.select(X, 60, **OPTIONS)

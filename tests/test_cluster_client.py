@@ -22,12 +22,12 @@ def test_what_a_client_is_for(shared):
         ps.select(X, 3, client="tcp://127.0.0.1:1")
 
 
-def test_features_are_sent_once(farm, expected, on_result):
+def test_features_are_sent_once(farm, picked_here, on_result):
     """Dask would drop copies that no task waits for, as between two scans, and send them again."""
     farm.start(2)
     seen = []
     on_result(3, lambda: seen.append(farm.client.amm.running()))
-    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), picked_here)
     assert seen == [False]
     assert farm.client.amm.running()
 
@@ -50,7 +50,7 @@ with Client(sys.argv[1]) as client:
 """
 
 
-def test_the_client_is_killed_and_started_again(shared, tmp_path, expected):
+def test_the_client_is_killed_and_started_again(shared, tmp_path, picked_here):
     path, result = tmp_path / "run.json", tmp_path / "pairs.npy"
     command = [sys.executable, "-c", SCRIPT, shared.cluster.scheduler_address, str(path), str(result)]
 
@@ -67,7 +67,7 @@ def test_the_client_is_killed_and_started_again(shared, tmp_path, expected):
     assert 20 <= saved() < 60
     assert not result.exists()
     subprocess.run(command, check=True, timeout=60)
-    np.testing.assert_array_equal(np.load(result), expected.pairs)
+    np.testing.assert_array_equal(np.load(result), picked_here.pairs)
 
 
 def test_another_version_is_said_in_one_line(farm, tmp_path, monkeypatch):

@@ -17,21 +17,21 @@ from pairsmith.cluster.submit import Broadcast
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_a_worker_dies_during_a_scan(farm, expected, on_result, number):
+def test_a_worker_dies_during_a_scan(farm, picked_here, on_result, number):
     farm.start(2)
     events = on_result(number, farm.kill)
-    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), picked_here)
     assert not events
 
 
-def test_two_of_three_workers_die_at_once(farm, expected, on_result):
+def test_two_of_three_workers_die_at_once(farm, picked_here, on_result):
     farm.start(3)
     events = on_result(2, lambda: farm.kill(2))
-    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), picked_here)
     assert not events
 
 
-def test_a_worker_dies_between_scans(farm, expected, monkeypatch):
+def test_a_worker_dies_between_scans(farm, picked_here, monkeypatch):
     farm.start(2)
     measure, calls = scan.InTasks.measure, []
 
@@ -42,11 +42,11 @@ def test_a_worker_dies_between_scans(farm, expected, monkeypatch):
         return measure(self, factors)
 
     monkeypatch.setattr(scan.InTasks, "measure", killing)
-    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), picked_here)
     assert len(calls) > 3
 
 
-def test_all_workers_die_and_another_comes(farm, expected, on_result):
+def test_all_workers_die_and_another_comes(farm, picked_here, on_result):
     """The features that they held are gone with them, and are sent again."""
     farm.start(2)
 
@@ -55,14 +55,14 @@ def test_all_workers_die_and_another_comes(farm, expected, on_result):
         farm.start(1)
 
     events = on_result(2, replace)
-    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), picked_here)
     assert not events
 
 
-def test_a_worker_joins_late(farm, expected, on_result):
+def test_a_worker_joins_late(farm, picked_here, on_result):
     farm.start(1)
     events = on_result(1, lambda: farm.start(1))
-    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), expected)
+    assert_same(ps.select(X, 60, **OPTIONS, client=farm.client), picked_here)
     assert not events
     done = farm.client.run(lambda dask_worker: dask_worker.state.executed_count)
     assert len(done) == 2
