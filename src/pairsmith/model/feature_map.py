@@ -10,7 +10,7 @@ landmarks is taken away, so that the smooth part says nothing about a level that
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
@@ -31,6 +31,9 @@ class FeatureMap:
     scale: Floats
     landmarks: Floats  # (m, d used) in linear coordinates
     median: float  # squared distance between landmarks
+    roots: dict[float, tuple[Floats, Floats]] = field(
+        default_factory=dict, repr=False
+    )  # kept by `smooth`, for each scale
 
     @classmethod
     def of(cls, X: Floats, landmarks: int, rng: np.random.Generator) -> FeatureMap:
@@ -54,11 +57,14 @@ class FeatureMap:
 
     def smooth(self, linear: Floats, scale: float) -> Floats:
         """(N, m) Nystroem features of length scale `scale`, from linear coordinates."""
-        values, vectors = np.linalg.eigh(self._kernel(self.landmarks, scale))
-        kept = values > _LOST * values[-1]
-        towards = vectors[:, kept] / np.sqrt(values[kept])
-        level = (vectors[:, kept] * np.sqrt(values[kept])).mean(axis=0)  # of the landmarks: k(landmarks, .) V^-1/2 U
-        found = np.empty((len(linear), int(kept.sum())))
+        if scale not in self.roots:
+            values, vectors = np.linalg.eigh(self._kernel(self.landmarks, scale))
+            kept = values > _LOST * values[-1]
+            # The level is that of the landmarks: k(landmarks, .) V^-1/2 U on average.
+            level = (vectors[:, kept] * np.sqrt(values[kept])).mean(axis=0)
+            self.roots[scale] = vectors[:, kept] / np.sqrt(values[kept]), level
+        towards, level = self.roots[scale]
+        found = np.empty((len(linear), len(level)))
         for low in range(0, len(linear), _ROWS):
             found[low : low + _ROWS] = self._kernel(linear[low : low + _ROWS], scale) @ towards - level
         return found
