@@ -72,3 +72,35 @@ def test_tasks_are_as_large_as_asked_for():
     cuts = scan._cuts(strips, 200, 20)
     np.testing.assert_array_equal(cuts, np.arange(0, 201, 20))
     assert len(list(scan._tasks(strips, cuts, 1.0, 1.0))) > len(list(scan._tasks(strips, cuts, 1e9, 1.0))) == 10
+
+
+def test_effects_of_items(shared, tmp_path):
+    """Features sent, or read by workers, of items of which some are touched: all candidate kinds, weights, a proof."""
+    few, rng = X[:700], np.random.default_rng(0)
+    np.save(tmp_path / "few.npy", few)
+    chain = rng.permutation(700)[:61]
+    pairs = np.sort(np.column_stack([chain[1:], chain[:-1]]), axis=1)
+    some = rng.integers(0, 700, (300_000, 2))
+    some = some[some[:, 0] != some[:, 1]]
+    groups = rng.integers(0, 10, 700)
+    model = ps.BradleyTerryGP(linear=2.0, smooth=False, items=1.0)
+    model.fit(few, comparisons=pairs, outcomes=np.sign(few[pairs[:, 0], 0] - few[pairs[:, 1], 0]))
+    effects = {"ridge": 0.1, "item_effects": 0.5, "comparisons": pairs, "pool_size": 500}
+    posterior = {"model": model, "comparisons": pairs, "pool_size": 500}
+    problems = {
+        "plain": effects,
+        "groups": effects | {"candidates": ps.WithinGroups(groups)},
+        "a list": effects | {"candidates": ps.PairList(some)},
+        "certified": effects | {"certify": 1},
+        "posterior": posterior | {"objective": "local-d-optimal"},
+        "averaged": posterior | {"objective": "averaged-d-optimal"},
+        "averaged, a list": posterior | {"objective": "averaged-d-optimal", "candidates": ps.PairList(some)},
+    }
+    for name, options in problems.items():
+        alone = ps.select(few, 10, **options)
+        by_file = [str(tmp_path / "few.npy")] if "model" not in options else []
+        for data in (few, *by_file):
+            selection = ps.select(data, 10, **options, client=shared.client)
+            np.testing.assert_array_equal(selection.pairs, alone.pairs, err_msg=name)
+            np.testing.assert_allclose(selection.gains, alone.gains, rtol=1e-9)
+            assert selection.bound == (None if alone.bound is None else pytest.approx(alone.bound, rel=1e-9))

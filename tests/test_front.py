@@ -27,7 +27,7 @@ def test_it_has_the_pairs_that_reach_the_bound_in_their_order(problem):
     assert sorted(map(tuple, pairs.tolist())) == list(map(tuple, pairs.tolist()))
     assert len(pairs) == 20
     np.testing.assert_allclose(front.arrays.value, pool.arrays.bound[front.chosen])
-    assert front.best(design.root) == pytest.approx(gains_of(design, i, j, design.weight(i, j)).max())
+    assert front.best(design) == pytest.approx(gains_of(design, i, j, design.weight(i, j)).max())
 
 
 def test_every_pick_of_a_burst_has_the_largest_gain_and_enters_the_root(problem):
@@ -52,7 +52,7 @@ def test_every_pick_of_a_burst_has_the_largest_gain_and_enters_the_root(problem)
 def test_picking_ends_at_the_limit_and_full_items_are_not_picked(problem):
     design, pool, *_ = problem
     front = Front.drawn(pool, -np.inf, design, afresh=False)
-    front.limit = 2 * front.best(design.root)
+    front.limit = 2 * front.best(design)
     assert len(front.pick(design, Epoch(D), 3)[0]) == 0
     front.limit = 0.0
     full = np.ones(N, dtype=bool)

@@ -42,12 +42,14 @@ def upper_bound(
     memory: int,
     tell: Tell,
     scan: Callable[..., Scan] = Scan,
+    before_picks: Callable[[], Design] | None = None,
 ) -> float:
     """An upper bound on f(S*) - f(empty) over all sets of len(pairs) candidates.
 
-    `design` includes the pairs, `candidates` still has them; `greedy` says that each had the largest gain of all.
+    `design` includes the pairs, `candidates` still has them; `greedy` says that each had the largest gain of all. The
+    design `before_picks` is needed where items have effects of their own.
     """
-    k, reached = len(pairs), float(np.sum(gains))
+    k, reached, uncertainty = len(pairs), float(np.sum(gains)), design.uncertainty
     bound = np.inf
     if greedy:
         bound = float(np.min(np.cumsum(gains) - gains + k * gains))
@@ -65,7 +67,7 @@ def upper_bound(
                 )
                 bound = min(bound, reached + float(np.sum(np.log1p(d_best[~inside][:k]))))
                 best, d_best = best[:k], d_best[:k]
-            Y, Y_best = (_differences(design, which) @ design.root for which in (weighted, best))
+            Y, Y_best = _whitened_differences(design, weighted, best)
             bound = min(bound, value + float(np.sum(d_best) - weights @ np.einsum("ea,ea->e", Y, Y)))
             if step == refinements:
                 break
@@ -76,10 +78,16 @@ def upper_bound(
                 break
             g = 1.0 if _slope(1.0, delta) >= 0 else brentq(_slope, 0.0, 1.0, args=(delta,), xtol=1e-9)
             value += float(np.sum(np.log1p(g * delta)))
-            design = design.stretched(Q, 1 + g * delta)
             weighted, weights = _merged(weighted, (1 - g) * weights, best, g, design.n)
+            if design.effects is None:
+                design = design.stretched(Q, 1 + g * delta)
+            else:
+                assert before_picks is not None
+                design = before_picks()
+                for (i, j), part in zip(weighted.tolist(), weights.tolist(), strict=True):
+                    design.add(i, j, part)
     # What is reached is no more than the optimum, and what rounding may have moved is allowed for.
-    return max(bound, reached) * (1 + _ROUNDING) + k * design.uncertainty
+    return max(bound, reached) * (1 + _ROUNDING) + k * uncertainty
 
 
 def _largest(scan: Scan, count: int) -> tuple[Ints, Floats]:
@@ -109,9 +117,18 @@ def _slope(g: float, delta: Floats) -> float:
     return float(np.sum(delta / (1 + g * delta)))
 
 
-def _differences(design: Design, pairs: Ints) -> Floats:
-    i, j = pairs.T
-    return (design.rows(i) - design.rows(j)) * np.sqrt(design.weight(i, j))[:, None]
+def _whitened_differences(design: Design, *several: Ints) -> list[Floats]:
+    """For each of several lists of pairs a row a pair, whose squared length is its d_ij; in the same coordinates."""
+    items, place = np.unique(np.concatenate(several), return_inverse=True)
+    points = design.rows(items)
+    if design.effects is None:
+        points = points @ design.root
+    else:  # effects add columns, for the items of these pairs only
+        own = np.linalg.cholesky(design.effects.covariance(items))
+        points = np.hstack([(points + design.effects.shifts(items)) @ design.root, own])
+    first, second = place.reshape(-1, 2).T
+    weight = np.sqrt(design.weight(items[first], items[second]))
+    return np.split((points[first] - points[second]) * weight[:, None], np.cumsum([len(one) for one in several])[:-1])
 
 
 def _merged(pairs: Ints, weights: Floats, best: Ints, g: float, n: int) -> tuple[Ints, Floats]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
 from pairsmith.data.candidates import AllPairs, Candidates, PairList, Remaining, Rows, WithinGroups, remaining_pairs
 from pairsmith.data.features import Features, extremes
-from pairsmith.data.options import as_whole
+from pairsmith.data.options import as_positive, as_whole
 from pairsmith.data.ridge import as_ridge
 from pairsmith.design.blas import single_threaded_blas
-from pairsmith.design.information import Design
+from pairsmith.design.information import Beginning, Design
+from pairsmith.design.weights import Averaged
+
+_FEW_TOUCHED = 3000  # items with effects of which something is known, counted as often as they were compared
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Problem:
     labels: npt.ArrayLike | None = None  # of `labeled`
     better: Any = None  # the better one of the two labels
     outcomes: npt.ArrayLike | None = None  # of `comparisons`
+    # The variance of effects of the items' own; or what a model knows, labels and answers included.
+    item_effects: float | Beginning | None = None
+    unanswered: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))  # asked, but new to that model
 
     @property
     def compared(self) -> Ints:
@@ -48,21 +55,29 @@ class Problem:
         """The same without the exposure cap: for the certificate, whose bound ignores the cap."""
         return Remaining.before_picks(self.rows, self.taken, None)
 
-    def design(self, scores: Floats | None) -> Design:
+    def design(self, scores: Floats | Averaged | None) -> Design:
         """What is known before the first pick; answers are weighed by p (1 - p) under the scores, if there are any."""
         extent = self.extent
         if self.rows.is_list:  # items in none of the pairs of a list do not matter, however far out they are
             listed = np.unique(self.rows.pairs(np.arange(len(self.rows))))
             extent = np.ptp(self.features.rows(listed), axis=0)
-        with single_threaded_blas():  # small factorizations, for which threads are far slower
-            return Design(self.features, self.ridge, self.labeled, self.compared, scores, extent)
+        touched = 0 if self.item_effects is None else len(self.labeled) + 2 * len(self.comparisons)
+        # For small factorizations threads are far slower.
+        with single_threaded_blas() if touched <= _FEW_TOUCHED else nullcontext():
+            design = Design(
+                self.features, self.ridge, self.labeled, self.compared, scores, extent, self.item_effects
+            )  # fmt: skip
+            for i, j in self.unanswered.tolist():
+                design.add(i, j)
+        return design
 
-    def fingerprint(self, objective: str, scores: Floats | None) -> dict[str, Any]:
+    def fingerprint(self, objective: str, scores: Floats | Averaged | None) -> dict[str, Any]:
         """What decides the greedy sequence, for a checkpoint to compare.
 
         Keys appear in the error message when they differ.
         """
         rows, compared = self.rows, self.compared
+        means = scores.mean if isinstance(scores, Averaged) else scores
         return {
             "items": self.features.shape[0],
             "ridge": self.ridge,
@@ -72,8 +87,16 @@ class Problem:
             "candidates": fingerprint.of_arrays(rows.partner, rows.first, rows.count),
             "labeled items": fingerprint.of_arrays(*np.unique(self.labeled, return_counts=True)),
             "comparisons": fingerprint.of_arrays(compared[np.lexsort(compared.T)]),
-            **({} if scores is None else {"model": fingerprint.of_arrays(scores)}),
+            **({} if means is None else {"model": fingerprint.of_arrays(means)}),
+            **self._fingerprint_of_effects(),
         }
+
+    def _fingerprint_of_effects(self) -> dict[str, Any]:
+        known = self.item_effects
+        if isinstance(known, Beginning):
+            arrays = known.items, known.E, known.shift, known.rows if known.root is None else known.root
+            return {"item effects": known.variance, "posterior": fingerprint.of_arrays(*arrays)}
+        return {"item effects": known}  # None as well: a file that speaks of effects is of another problem
 
 
 def as_problem(
@@ -88,8 +111,13 @@ def as_problem(
     candidates: Candidates | npt.ArrayLike | None = None,
     max_per_item: int | None = None,
     ridge: float | str = "auto",
+    item_effects: float | Beginning | None = None,
+    answered: Ints | None = None,
 ) -> Problem:
-    """The arguments of select(), checked; what is wrong is a ValueError of one line."""
+    """The arguments of select(), checked; what is wrong is a ValueError of one line.
+
+    `answered` are the pairs i < j whose answers `item_effects`, what a model knows, has counted in.
+    """
     n = features.shape[0]
     k = as_whole(k, "k")
     for name, given in (("labels", labels), ("outcomes", outcomes)):
@@ -103,6 +131,11 @@ def as_problem(
     cap = None if max_per_item is None else as_whole(max_per_item, "max_per_item")
     remaining = remaining_pairs(_as_candidates(candidates), n, compared, cap)
     _check_enough(remaining, k, cap)
+    if item_effects is not None and not isinstance(item_effects, Beginning):
+        item_effects = as_positive(item_effects, "item_effects")
+    unanswered = compared if answered is not None else compared[:0]
+    if answered is not None and len(answered):
+        unanswered = compared[~np.isin(compared @ np.array([n, 1]), answered @ np.array([n, 1]))]
     high, low = bounds = extremes(features)
     return Problem(
         features=features,
@@ -117,6 +150,8 @@ def as_problem(
         labels=labels,
         better=better,
         outcomes=outcomes,
+        item_effects=item_effects,
+        unanswered=unanswered,
     )
 
 

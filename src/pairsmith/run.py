@@ -106,6 +106,7 @@ def certified(
         work.memory,
         work.tell,
         work.scan,
+        work.before_picks,
     )
     return bound, float(rises.sum()) / bound if bound > 0 else 1.0
 

@@ -15,16 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.criteria import CRITERIA, Criterion
-from pairsmith.criteria.belief import NO_BELIEF, belief_of
+from pairsmith.criteria.belief import NO_BELIEF, Belief, belief_of, is_gaussian_process, posterior_of
 from pairsmith.criteria.d_optimal import paper_steps
 from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates
-from pairsmith.data.features import COMFORTABLE, Features
+from pairsmith.data.features import COMFORTABLE, Features, from_array
 from pairsmith.data.memory import available_memory
 from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
 from pairsmith.data.user_features import as_features, check_finite, check_ids
 from pairsmith.design.compiling import compiling
+from pairsmith.design.information import Beginning
 from pairsmith.files.checkpoint import Checkpoint
 from pairsmith.files.write import write_whole
 from pairsmith.paper.greedy import ALGORITHMS
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from pairsmith.cluster.client import Cluster
     from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.gaussian_process import BradleyTerryGP
 
 _SHOWN = 10  # of the pairs, in a notebook
 _FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
@@ -130,9 +132,11 @@ def select(
     candidates: Candidates | npt.ArrayLike | None = None,
     max_per_item: int | None = None,
     ridge: float | str = "auto",
+    item_effects: float | None = None,
+    n_items: int | None = None,
     objective: str = "d-optimal",
     algorithm: str = "auto",
-    model: BradleyTerry | None = None,
+    model: BradleyTerry | BradleyTerryGP | None = None,
     certify: bool | int = False,
     random_state: Any = None,
     n_jobs: int | None = None,
@@ -215,23 +219,31 @@ def select(
     _check_possible(criterion, algorithm, pool_size, client, refinements, checkpoint)
     threads, rng = as_threads(n_jobs), as_generator(criterion.seed if random_state is None else random_state)
     cluster = None if client is None else _cluster_of(client)
-    features, ids = _features_of(X, cluster)
+    items = _items_of(X, n_items, model, item_effects, ridge, cluster)
+    if items.effects is not None:
+        _check_effects(criterion, algorithm)
     problem = as_problem(
-        features, k, labeled=labeled, labels=labels, better=better, comparisons=comparisons, outcomes=outcomes,
-        candidates=candidates, max_per_item=max_per_item, ridge=ridge,
+        items.features, k, labeled=labeled, labels=labels, better=better, comparisons=comparisons, outcomes=outcomes,
+        candidates=candidates, max_per_item=max_per_item, ridge=items.ridge, item_effects=items.effects,
+        answered=items.answered,
     )  # fmt: skip
     memory = _memory_for(problem, criterion, algorithm)
-    belief = belief_of(problem, model, criterion.name) if criterion.needs_model else NO_BELIEF
-    scores = None if criterion.scores_that_weigh is None else criterion.scores_that_weigh(features, belief)
+    belief = NO_BELIEF
+    if criterion.needs_model:
+        belief = items.belief or belief_of(problem, model, criterion.name)
+    scores = None if criterion.scores_that_weigh is None else criterion.scores_that_weigh(items.features, belief)
     saved = None if checkpoint is None else Checkpoint(checkpoint, problem.fingerprint(criterion.name, scores))
     design = problem.design(scores)
     logdet_before, bound, optimality = design.logdet, None, None
     journal = Journal(began, problem.k, progress, saved)
-    work = Work(problem, design, problem.remaining(), belief, rng, threads, memory, journal.tell, pool_size)
+    work = Work(
+        problem, design, problem.remaining(), belief, rng, threads, memory, journal.tell, pool_size,
+        partial(problem.design, scores),
+    )  # fmt: skip
     with compiling() as compiled:
         replay(work, criterion, journal)
         if cluster is not None:
-            work = replace(work, scan=cluster.scan(features))
+            work = replace(work, scan=cluster.scan(items.features))
         with journal, nullcontext() if cluster is None else cluster.keeping_copies():
             take(work, partial(paper_steps, algorithm) if algorithm in ALGORITHMS else criterion.steps, journal)
             if refinements is not None and journal.steps:
@@ -249,7 +261,7 @@ def select(
         logdet_before=logdet_before,
         bound=bound,
         optimality=optimality,
-        ids=ids,
+        ids=items.ids,
         diagnostics=work.diagnostics,
     )
 
@@ -291,6 +303,61 @@ def _cluster_of(client: Any) -> Cluster:
     from pairsmith.cluster.client import Cluster
 
     return Cluster(client)
+
+
+@dataclass(frozen=True)
+class _Items:
+    """Items as the design sees them, and what is known of them beforehand."""
+
+    features: Features
+    ids: npt.NDArray[Any] | None
+    ridge: float | str
+    effects: float | Beginning | None = None  # the variance of effects of their own, or what a model knows of those
+    answered: Ints | None = None  # the pairs whose answers that model has counted in
+    belief: Belief | None = None
+
+
+def _items_of(
+    X: Any, n_items: int | None, model: Any, item_effects: float | None, ridge: float | str, cluster: Cluster | None
+) -> _Items:
+    """Of X, of a model without features, or so many items without any."""
+    if X is not None and n_items is not None:
+        raise ValueError("n_items is for X=None; X says how many items there are")
+    if is_gaussian_process(model):
+        if item_effects is not None or ridge != "auto":
+            told = "ridge" if item_effects is None else "item_effects"
+            raise ValueError(f"{told} is what a BradleyTerryGP has learned; leave it out where model is one")
+        if cluster is not None and cluster.reads(X):
+            raise ValueError("X must be in memory where model is a BradleyTerryGP; read it first")
+        if X is not None:
+            as_features(X)  # what is wrong with it is said as always
+        under = posterior_of(model, X)
+        if n_items is not None and n_items != len(under.belief.scores):
+            raise ValueError(
+                f"n_items={n_items}, but model was fitted to {len(under.belief.scores)} items; leave it out"
+            )
+        return _Items(under.features, under.ids, 1.0, under.known, under.answered, under.belief)
+    if X is not None:
+        return _Items(*_features_of(X, cluster), ridge, item_effects)
+    if item_effects is None:
+        raise ValueError("X is None, so nothing tells items apart; give item_effects, or a BradleyTerryGP as model")
+    if model is not None:
+        raise ValueError("model was fitted to features, and X is None; give X")
+    if n_items is None:
+        raise ValueError("X is None, so say how many items there are: n_items=")
+    if as_whole(n_items, "n_items") < 2:
+        raise ValueError("n_items is 1; at least two items are needed to form a pair")
+    # Without features all items are the same, in one column.
+    return _Items(from_array(np.zeros((n_items, 1))), None, 1.0, item_effects)
+
+
+def _check_effects(criterion: Criterion, algorithm: str) -> None:
+    """Refuse what knows nothing of effects of the items' own."""
+    if not criterion.effects:
+        able = ", ".join(other.name for other in CRITERIA.values() if other.effects)
+        raise ValueError(f"item_effects and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}")
+    if algorithm in ALGORITHMS:
+        raise ValueError(f"item_effects and a BradleyTerryGP are for the engine; leave out algorithm={algorithm!r}")
 
 
 def _features_of(X: Any, cluster: Cluster | None) -> tuple[Features, npt.NDArray[Any] | None]:

@@ -25,6 +25,7 @@ _LEAST_WORK, _MOST_WORK = 1e9, 2e11  # multiplications in a task: some 50 ms to 
 _ROWS_IN_FLOAT64 = 4096  # items on each side of a tile in float64
 _COST_READ = 2000  # multiplications that it costs to read an item, besides whitening it
 _ITEMS_SENT_AT_ONCE = 1 << 18
+_UNBOUNDED = 1 << 62  # pairs that a task may keep, if it has the memory
 _PARTS = 256  # into which the items of a pass are cut, if those are not too large
 
 
@@ -43,7 +44,7 @@ class InTasks:
         tell: Tell,
         _memory: int,
     ) -> None:
-        self.submitter, self.features, self.remaining = submitter, design.features, remaining
+        self.submitter, self.design, self.features, self.remaining = submitter, design, design.features, remaining
         self.diagnostics, self.tell = diagnostics, tell
         self.n, self.d = design.features.shape
         diagnostics.setdefault("tasks", 0)
@@ -55,7 +56,11 @@ class InTasks:
         submitter.scans += 1
         self.label = f"scan-{submitter.scans}"
         name, center = f"pairsmith-{submitter.name}-{self.label}", self.features.center
-        self.whitener = Broadcast(f"whitener-{self.label}", tasks.Whitener, name, factors, center)
+        touched, shift = np.zeros(0, dtype=np.int64), np.zeros((0, self.d))
+        if self.design.effects is not None:
+            touched = np.sort(self.design.effects.touched)
+            shift = self.design.effects.shifts(touched)
+        self.whitener = Broadcast(f"whitener-{self.label}", tasks.Whitener, name, factors, center, touched, shift)
         step = int(np.clip(self.n / (2 * submitter.threads()), 1, NUMBERS_IN_A_TASK // self.d + 1))
         assert submitter.stored is not None
         step = min(step, submitter.stored.most_rows_in_a_task)
@@ -86,15 +91,15 @@ class InTasks:
                 [groups[at] for at in sorted({right // together for right in (left, *rights)})],
                 int(cuts[left]),
                 {int(cuts[right]): own for right, own in rights.items()},
-                top.floor,  # as it is when the task is submitted
+                whitened.product(top.floor),  # as it is when the task is submitted
                 top.capacity - len(whitened.taken),
                 len(whitened.taken),
             )
             for left, rights in wanted
         )
         for hits, floor in self._results("tile", calls, len(wanted)):
-            top.floor = max(top.floor, floor)
-            top.add(hits)
+            top.floor = max(top.floor, whitened.gain(floor))
+            top.add(whitened.settled(hits, top.floor))
 
     def _work_in_a_task(self, total: float) -> float:
         """Multiplications, so that each thread gets its share of tasks."""
@@ -102,13 +107,11 @@ class InTasks:
 
     def _broadcast_items(self, whitened: Whitened, order: Items, cuts: Ints) -> tuple[list[Broadcast], int]:
         """The items between one cut and the next, in groups that are sent at once; how many make a group."""
-        scores = whitened.design.scores
         bounds = list(itertools.pairwise(cuts.tolist()))
         together = max(1, _ITEMS_SENT_AT_ONCE * len(bounds) // len(order))
 
         def placed(low: int, high: int) -> PlacedItems:
-            own = order[low:high]
-            return PlacedItems(low, own, whitened.norms[own], None if scores is None else scores[own])
+            return PlacedItems.of(whitened, low, order[low:high])
 
         groups = [
             Broadcast(f"items-{self.label}-{at}", list, [placed(*own) for own in bounds[at : at + together]])
@@ -117,7 +120,8 @@ class InTasks:
         return groups, together
 
     def exact(self, whitened: Whitened, top: TopPairs) -> None:
-        scores, taken = whitened.design.scores, len(whitened.taken)
+        scores, effects, taken = whitened.design.scores, whitened.own, len(whitened.taken)
+        averaged = whitened.design.averaged is not None
         wanted = list(self._rectangles())
         calls = (
             self.submitter.on_features(
@@ -125,18 +129,25 @@ class InTasks:
                 self.whitener,
                 own.astype(np.int32),
                 None if scores is None else scores[own],
-                [self._partners(own, scores, *window) for window in windows],
-                top.floor,
-                top.last,
-                top.capacity,
+                None if effects is None else effects[own],
+                [self._partners(whitened, own, *window) for window in windows],
+                whitened.product(top.floor),
+                (self.n, self.n) if averaged else top.last,
+                _UNBOUNDED if averaged else top.capacity,
                 taken,
             )
             for own, windows in wanted
         )
+        crowded = -np.inf
         for hits, floor, last in self._results("exact", calls, len(wanted)):
-            if floor > top.floor:
+            if averaged:  # by weights that are too large: what a worker had no room for may not count
+                crowded = max(crowded, whitened.gain(floor))
+            elif floor > top.floor:
                 top.floor, top.last = floor, last
+            hits = whitened.settled(hits, top.floor)
             top.add(hits.only(~whitened.gone(hits.i, hits.j)))
+        if crowded > max((float(hits.gain.max(initial=-np.inf)) for hits in top.hits), default=-np.inf):
+            raise OSError("workers have no room for the pairs that may be the best; give them more memory")
 
     def _rectangles(self) -> Iterator[tuple[Ints, list[tuple[int, int]]]]:
         """Items whose rows lie together, and the ranges of partners that they meet."""
@@ -159,8 +170,9 @@ class InTasks:
             if windows:
                 yield own, windows
 
-    def _partners(self, own: Ints, scores: Floats | None, begin: int, end: int) -> tasks.Partners:
+    def _partners(self, whitened: Whitened, own: Ints, begin: int, end: int) -> tasks.Partners:
         """Those between two places of `Rows.partner`, and which of them each of `own` meets."""
+        scores, effects = whitened.design.scores, whitened.own
         rows, full = self.remaining.rows, self.remaining.full
         first = np.clip(rows.first[own], begin, end)
         count = np.clip(rows.first[own] + rows.count[own], begin, end) - first
@@ -169,7 +181,13 @@ class InTasks:
         if rows.is_list:  # in a list, items come again and again
             items, partner = np.unique(items, return_inverse=True)
         meetings = Rows(partner.astype(np.int32), first - begin, count)
-        return tasks.Partners(items, None if scores is None else scores[items], meetings, full[items])
+        return tasks.Partners(
+            items,
+            None if scores is None else scores[items],
+            None if effects is None else effects[items],
+            meetings,
+            full[items],
+        )
 
     def _results(self, kind: str, calls: Iterable[tuple[Any, ...]], count: int) -> Iterator[Any]:
         """Of these calls, as they come."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,25 +27,40 @@ _BYTES_PER_PAIR = 16 * 2 * 3
 class Whitener:
     """Z = (X - center) times each factor: all that a task needs to know of the design between two picks.
 
-    The factors hold every pick so far: there is nothing to replay.
+    The factors hold every pick so far: there is nothing to replay. Where items have effects of their own, the features
+    of the `touched` ones are shifted (`pairsmith.design.effects`).
     """
 
     name: str
     factors: tuple[Floats, ...]
     center: Floats | float
+    touched: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # ascending
+    shift: Floats = field(default_factory=lambda: np.zeros((0, 0)))  # a row for each of them
 
     @property
     def d(self) -> int:
         return len(self.factors[-1].T)
 
-    def whiten(self, rows: npt.NDArray[Any], columns: Any = slice(None)) -> Floats:
-        """These columns of Z, in a buffer of this thread."""
+    def whiten(self, rows: npt.NDArray[Any], items: Items, columns: Any = slice(None)) -> Floats:
+        """These columns of Z of these items, whose features are the rows, in a buffer of this thread."""
         Z: Floats = np.subtract(rows, self.center, out=buffer("centred", rows.shape), dtype=np.float64)
-        for at, factor in enumerate(self.factors):
+        if len(self.touched):
+            at = self.places(items)
+            Z[at >= 0] += self.shift[at[at >= 0]]
+        for number, factor in enumerate(self.factors):
             if factor is self.factors[-1]:
                 factor = np.ascontiguousarray(factor[:, columns])
-            Z = np.matmul(Z, factor, out=buffer(f"factor {at}", (len(Z), factor.shape[1])))
+            Z = np.matmul(Z, factor, out=buffer(f"factor {number}", (len(Z), factor.shape[1])))
         return Z
+
+    def places(self, items: Items) -> Ints:
+        """Where among the touched these items are; -1 for others."""
+        at = np.minimum(np.searchsorted(self.touched, items), len(self.touched) - 1)
+        return np.where(self.touched[at] == items, at, -1)
+
+    def not_both_touched(self, hits: Hits) -> Hits:
+        """Without pairs of two touched items, which are for the coordinator."""
+        return hits.only((self.places(hits.i) < 0) | (self.places(hits.j) < 0)) if len(self.touched) else hits
 
 
 def measure(features: OnWorker, whitener: Whitener, low: int, high: int) -> tuple[Floats, Floats]:
@@ -54,7 +69,8 @@ def measure(features: OnWorker, whitener: Whitener, low: int, high: int) -> tupl
     step = max(1, _NUMBERS_WHITENED_AT_ONCE // whitener.d)
     given = features.span(low, high)
     for begin in range(0, high - low, step):
-        Z = whitener.whiten(given[begin : begin + step])
+        part = given[begin : begin + step]
+        Z = whitener.whiten(part, np.arange(low + begin, low + begin + len(part)))
         np.einsum("ic,ic->i", Z, Z, out=norms[begin : begin + step])
         energy += np.einsum("ic,ic->c", Z, Z)
     return norms, energy
@@ -80,8 +96,8 @@ def screen(
     left = _tile_rows(features, whitener, screening, parts[left_place])
     for place, own in strips.items():
         right = _tile_rows(features, whitener, screening, parts[place])
-        for hits in screening.hits(left, right, own, top, scratch):
-            top.add(hits)
+        for hits in screening.hits(left, right, own, lambda: top.floor, scratch):
+            top.add(whitener.not_both_touched(hits))
     return join(top.hits), top.floor
 
 
@@ -104,15 +120,15 @@ def _tile_rows(features: OnWorker, whitener: Whitener, screening: Screening, pla
         step = max(1, _NUMBERS_WHITENED_AT_ONCE // whitener.d)
         for low in range(0, n, step):
             own = slice(low, low + step)
-            given = features.rows(placed.items[own])
-            scores = None if placed.scores is None else placed.scores[own]
+            part = placed.part(own)
+            given = features.rows(part.items)
             which = np.arange(len(given), dtype=np.int32)
             if whole is None:
-                Z = whitener.whiten(given, columns)
-                screening.write_float32_rows(Z, which, placed.norms[own], scores, rows[own], own_columns)
+                Z = whitener.whiten(given, part.items, columns)
+                screening.write_float32_rows(Z, which, part, rows[own], own_columns)
             else:
-                whole[own] = Z = whitener.whiten(given)
-                screening.write_float32_rows(Z, which, placed.norms[own], scores, rows[own])
+                whole[own] = Z = whitener.whiten(given, part.items)
+                screening.write_float32_rows(Z, which, part, rows[own])
         return (rows,) if whole is None else (rows, whole)
 
     rows, *Z = CACHE.get_for(whitener, placed.place, make)
@@ -125,6 +141,7 @@ class Partners:
 
     items: Items
     scores: Floats | None
+    own: Floats | None  # what effects of their own add to d_ij
     meetings: Rows
     full: Bools  # which of the items are at their cap
 
@@ -134,6 +151,7 @@ def exact(
     whitener: Whitener,
     items: Items,
     scores: Floats | None,
+    effects: Floats | None,
     partners: list[Partners],
     floor: float,
     last: tuple[int, int] | None,
@@ -146,16 +164,21 @@ def exact(
     for right in partners:
         Z = np.concatenate([Y, _whitened(features, whitener, right.items)])
         both = None if scores is None or right.scores is None else np.concatenate([scores, right.scores])
+        beside = None if effects is None or right.own is None else np.concatenate([effects, right.own])
         meetings = right.meetings
         own = Rows(meetings.partner + np.int32(h), meetings.first, meetings.count)
         arrays = own.partner, own.first, own.count, own.start
         for low, high in own.blocks(PAIRS_AT_ONCE):
-            i, j, gains = reaching(Z, arrays, both, low, high, top.floor)
+            i, j, gains = reaching(Z, arrays, both, beside, low, high, top.floor)
             free = ~right.full[j - h]
-            hits = Hits(items[i[free]], right.items[j[free] - h], gains[free])
+            hits = whitener.not_both_touched(Hits(items[i[free]], right.items[j[free] - h], gains[free]))
             top.add(hits.only(top.wanted(hits)))
     return join(top.hits), top.floor, top.last
 
 
 def _whitened(features: OnWorker, whitener: Whitener, items: Items) -> Floats:
-    return np.concatenate([whitener.whiten(part).copy() for part in by_parts(features, items)])
+    found, low = np.empty((len(items), whitener.d)), 0
+    for part in by_parts(features, items):
+        found[low : low + len(part)] = whitener.whiten(part, items[low : low + len(part)])
+        low += len(part)
+    return found

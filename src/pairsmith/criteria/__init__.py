@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pairsmith.data.features import Features
     from pairsmith.design.information import Design
     from pairsmith.design.steps import Step, Steps
+    from pairsmith.design.weights import Averaged
 
 LOG_DET = "what log det of the information grows by"
 
@@ -47,10 +48,11 @@ class Criterion:
     gain_is: str = LOG_DET  # what a gain is, in words
     needs_model: bool = False  # a fitted model, or labels and outcomes to fit one to
     by_engine: bool = False
+    effects: bool = False  # whether items may have effects of their own, and the model be a Gaussian process
     bytes_per_pair: int = 0  # memory that grows with the number of candidates
     # The scores that weigh answers, where the information is weighted by a model's p (1 - p). The paper's algorithms
     # know no weights.
-    scores_that_weigh: Callable[[Features, Belief], Floats] | None = None
+    scores_that_weigh: Callable[[Features, Belief], Floats | Averaged] | None = None
     # Adds again, to the design, a pair read from a checkpoint; None where a run cannot be resumed.
     replay: Callable[[Design, int, int], Step] | None = None
     certifiable: bool = False  # whether a certificate, which bounds log det, says how good its picks are
@@ -81,6 +83,8 @@ _D_OPTIMAL: dict[str, Any] = {
     "steps": _later("d_optimal.steps"),
     "replay": _later("d_optimal.replay"),
     "by_engine": True,
+    "effects": True,
+    "seed": 0,  # for items that nothing tells apart
     "certifiable": True,
 }
 
@@ -116,6 +120,7 @@ CRITERIA = {
             _later("entropy.steps"),
             gain_is="how open the answer is under the model, in nats",
             needs_model=True,
+            effects=True,
         ),
         Criterion(
             "fisher",
@@ -138,6 +143,7 @@ CRITERIA = {
             "random",
             "pairs by chance, with which to compare the others",
             _later("random.steps"),
+            effects=True,
             certifiable=True,
         ),
     )

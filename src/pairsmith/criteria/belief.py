@@ -9,21 +9,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.data.arrays import Floats
-from pairsmith.data.features import Features
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.features import Features, from_array
+from pairsmith.design.information import Beginning
 from pairsmith.problem import Problem
 
 if TYPE_CHECKING:
     from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.gaussian_process import BradleyTerryGP
 
 
 @dataclass(frozen=True)
 class Belief:
-    """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average."""
+    """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average.
+
+    Under a Gaussian process items have effects of their own as well, and `open` is what it knows.
+    """
 
     coef: Floats
     covariance_root: Floats
     scores: Floats  # of all items
+    open: Beginning | None = None
 
 
 NO_BELIEF = Belief(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
@@ -34,6 +40,63 @@ def belief_of(problem: Problem, model: BradleyTerry | None, objective: str) -> B
     fitted = fit(problem, objective) if model is None else _checked(model, problem.features)
     scores = np.concatenate(problem.features.over_blocks(partial(_scores, fitted.coef_)))
     return Belief(fitted.coef_, fitted.covariance_root_, scores)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What select() designs under: items and answers as a fitted BradleyTerryGP sees them."""
+
+    features: Features  # coordinates, of which the prior is N(0, I)
+    ids: npt.NDArray[Any] | None  # of the items, where they have any
+    known: Beginning  # by the model's answers
+    answered: Ints  # the pairs i < j that those are to
+    belief: Belief
+
+
+def is_gaussian_process(model: Any) -> bool:
+    """Whether a model is one with effects of the items' own."""
+    return hasattr(model, "learned_") or type(model).__name__ == "BradleyTerryGP"
+
+
+def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
+    """The posterior of the items X (None: those of a model without features), as a design to go on from."""
+    from pairsmith.model.gaussian_process import BradleyTerryGP
+
+    if not isinstance(model, BradleyTerryGP) or not hasattr(model, "learned_"):
+        raise ValueError("model must be fitted; call its fit first")
+    linear, number, names = model.placed(X)
+    learned, n = model.learned_, len(linear)
+    posterior, t = learned.posterior, len(learned.items)
+    # Where in the posterior each item is that was compared, and which item is at each of those places.
+    at = np.minimum(np.searchsorted(learned.items, number), max(0, t - 1))
+    here = np.flatnonzero((number >= 0) & (learned.items[at] == number)) if t else np.zeros(0, dtype=np.int64)
+    place = at[here]
+    item = np.full(t + 1, -1)
+    item[place] = here
+    first, second = item[learned.answers.first], item[learned.answers.second]
+    between = np.sort(np.column_stack([first, second])[(first >= 0) & (second >= 0)], axis=1)
+    Psi = learned.coordinates(learned.linear)
+    Psi = np.vstack([Psi, np.zeros((len(posterior.effects) - t, Psi.shape[1]))])
+    shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
+    coordinates, root = learned.coordinates(linear), posterior.root
+    if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
+        coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
+    known = Beginning(
+        learned.variances["items"],
+        here,
+        posterior.effects[np.ix_(place, place)],
+        shift,
+        posterior.logdet,
+        np.zeros((0, len(root))),
+        root,
+    )
+    ids = None
+    if names is not None:
+        ids = np.empty(n, dtype=object)
+        ids[:] = names.to_list()
+    mean = learned.joint(learned.coordinates(linear), number).mean[:n]
+    belief = Belief(np.zeros(len(root)), root, mean, known)
+    return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 
 def _checked(model: BradleyTerry, features: Features) -> BradleyTerry:

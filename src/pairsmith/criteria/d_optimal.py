@@ -10,15 +10,27 @@ from pairsmith.criteria.work import Work
 from pairsmith.design.information import Design
 from pairsmith.design.steps import Step, Steps
 from pairsmith.engine.search import greedy_sequence
+from pairsmith.engine.untouched import alike, pairs_of_untouched
 from pairsmith.paper.greedy import ALGORITHMS
 
 
 def steps(work: Work, k: int) -> Steps:
-    """Greedily maximise log det A (Eq. 3 and 4): a pair adds log(1 + w_ij d_ij), d_ij = |z_i - z_j|^2."""
-    return greedy_sequence(
+    """Greedily maximise log det A (Eq. 3 and 4): a pair adds log(1 + w_ij d_ij), d_ij = |z_i - z_j|^2.
+
+    Where nothing tells items apart that were not compared, those are paired in a random order first.
+    """
+    found = 0
+    if alike(work.design):
+        for step in pairs_of_untouched(work.design, work.remaining, k, work.rng):
+            found += 1
+            work.diagnostics["paired_at_random"] = found
+            yield step
+    if found == k:
+        return
+    yield from greedy_sequence(
         work.design,
         work.remaining,
-        k,
+        k - found,
         work.threads,
         work.diagnostics,
         work.pool_size,

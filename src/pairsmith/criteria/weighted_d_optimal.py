@@ -10,7 +10,8 @@ import numpy as np
 
 from pairsmith.criteria.belief import Belief
 from pairsmith.data.arrays import Floats
-from pairsmith.data.features import Features, some_rows
+from pairsmith.data.features import Features, Shifted, some_rows
+from pairsmith.design.weights import Averaged
 
 
 def local(features: Features, belief: Belief) -> Floats:
@@ -18,12 +19,19 @@ def local(features: Features, belief: Belief) -> Floats:
     return belief.scores
 
 
-def averaged(features: Features, belief: Belief) -> Floats:
+def averaged(features: Features, belief: Belief) -> Floats | Averaged:
     """Scores shrunk so that p is, roughly, its average over what the model leaves open: s / sqrt(1 + pi v / 8).
 
     v is the variance of a difference of scores under the model, for a pair of items drawn at random (MacKay's
-    approximation). One v for all pairs leaves the weights a function of scores, which the engine's scans need.
+    approximation). One v for all pairs leaves the weights a function of scores. Under a Gaussian process each pair has
+    the weight of its own v, which differ more there (`design.weights.Averaged`).
     """
+    if belief.open is not None:
+        effects, points = belief.open.effects(features.shape[0]), features
+        if effects is not None:
+            points = Shifted(features, effects.place, effects.shift)
+        middle = np.median(some_rows(features, 1001), axis=0)
+        return Averaged(belief.scores, (points.rows(slice(None)) - middle) @ belief.covariance_root, effects)
     some = some_rows(features, 5000) @ belief.covariance_root
     variance = 2 * float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
     return belief.scores * float(1 / np.sqrt(1 + np.pi * variance / 8))

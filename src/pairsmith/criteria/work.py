@@ -32,5 +32,6 @@ class Work:
     memory: int  # bytes that a search may use beyond what the criterion needs a pair
     tell: Tell  # says what is being done, for the progress bar
     pool_size: int | None = None  # how many pairs the engine keeps between two scans; None: it chooses
+    before_picks: Callable[[], Design] | None = None  # makes the design anew, as it was before the first pick
     scan: Callable[..., Scan] = Scan  # how the engine and the certificate look at all pairs: here, or on a cluster
     diagnostics: dict[str, Any] = field(default_factory=dict)  # what steps count on the way

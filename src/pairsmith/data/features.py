@@ -104,6 +104,32 @@ class TooLargeToCopy:
         return TooLargeToCopy(self.array, center)
 
 
+class Shifted:
+    """Features of which those of some items are elsewhere: item i at its row plus shift[place[i]], if place[i] >= 0."""
+
+    def __init__(self, features: Features, place: npt.NDArray[np.int32], shift: Floats) -> None:
+        self.features, self.place, self.shift = features, place, shift
+        self.shape, self.dtype, self.rows_at_once = features.shape, features.dtype, features.rows_at_once
+        self.center = features.center
+
+    def rows(self, which: Which) -> Floats:
+        found, at = self.features.rows(which), self.place[which]
+        some = np.flatnonzero(at >= 0)
+        if len(some):
+            found = found.copy()  # it may be a view of what is stored
+            found[some] += self.shift[at[some]]
+        return found
+
+    def project(self, which: Which, *factors: Floats) -> Floats:
+        return reduce(np.matmul, factors, self.rows(which))
+
+    def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+        return self.features.over_blocks(of_block)
+
+    def centred(self, center: Floats) -> Shifted:
+        return Shifted(self.features.centred(center), self.place, self.shift)
+
+
 def from_array(array: npt.NDArray[Any]) -> InMemory | TooLargeToCopy:
     """A numeric (N, d) array as features: copied to float64 where it is not and the copy is small."""
     if array.size * 8 <= COMFORTABLE:

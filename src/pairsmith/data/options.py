@@ -31,6 +31,13 @@ def as_whole(value: Any, name: str) -> int:
     return number
 
 
+def as_positive(value: Any, name: str) -> float:
+    """A positive number."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
+        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    return float(value)
+
+
 def as_threads(n_jobs: int | None) -> int:
     """How many threads: None or -1 for all cores, -2 for all but one."""
     import joblib

@@ -42,6 +42,7 @@ Modules, from the top down
     screening   the float32 bound, and its proof
     whitened    the items at one moment of the design, and which pairs are gone
     top_pairs   hits, and the largest of them under a floor that rises
+    untouched   pairs of items that nothing tells apart, in a random order: there is nothing to scan for
     threads     threads for loops over blocks
     kernels     compiled inner loops
 """

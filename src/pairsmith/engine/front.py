@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.design.information import Design
-from pairsmith.design.kernels import pair_distances
-from pairsmith.engine import kernels
+from pairsmith.engine import kernels, picking
+from pairsmith.engine.picking import NEAR
 from pairsmith.engine.pool import Epoch, Pool
 from pairsmith.engine.top_pairs import EQUAL, renumber
-
-NEAR = 1e-9  # gains within this share of the best are recomputed from the root before one is picked
 
 _MULTIPLICATIONS_AT_ONCE = 3e6  # about, in one burst of picks: a few milliseconds
 _PICKS_AT_ONCE = 256
@@ -47,14 +44,18 @@ class Front:
         chosen = chosen[np.lexsort((j[chosen], i[chosen]))]
         items, first, second = renumber(design.n, pool.items[i[chosen]], pool.items[j[chosen]])
         X, own_weight = design.rows(items), weight[chosen] if len(weight) else weight
-        value = _gains(design, X, first, second, own_weight) if afresh else bound[chosen]
+        value = bound[chosen]
+        if afresh:
+            value = design.gains(items[first], items[second], own_weight if len(own_weight) else None)
         listed = np.empty(len(chosen), dtype=np.int64)
         scratch = listed, np.empty(len(X)), np.empty(X.shape[1])
         return cls(chosen, items, kernels.FrontArrays(value, first, second, own_weight, X, *scratch))
 
-    def best(self, root: Floats) -> float:
+    def best(self, design: Design) -> float:
         """The largest gain; those that come near it are exact then."""
-        nothing = np.empty(0)
+        if design.effects is not None:
+            return picking.near(self.arrays, self.items, design)[0]
+        nothing, root = np.empty(0), design.root
         picked = kernels.Picked(np.empty(0, dtype=np.int64), nothing, nothing, np.empty((0, len(root))))
         _, top = kernels.picks(self.arrays, root, nothing, 0, kernels.PickRule(np.inf, 0.0, NEAR, EQUAL), picked)
         return float(top)
@@ -74,7 +75,10 @@ class Front:
             np.empty(count, dtype=np.int64), np.empty(count), np.empty(count), epoch.room_for(count)
         )
         rule = kernels.PickRule(self.limit, epoch.margin, NEAR, EQUAL)
-        done, _ = kernels.picks(self.arrays, design.root, design.sizes, count, rule, picked)
+        if design.effects is not None:
+            done = picking.picks(self.arrays, self.items, design, count, rule, picked, epoch.r)
+        else:
+            done, _ = kernels.picks(self.arrays, design.root, design.sizes, count, rule, picked)
         epoch.picks += done
         return picked.place[:done], picked.d[:done], picked.terms[:done]
 
@@ -87,12 +91,3 @@ class Front:
         """Pairs with an item at its cap can be picked no more."""
         own = full[self.items]
         self.arrays.value[own[self.arrays.first] | own[self.arrays.second]] = -np.inf
-
-
-def _gains(design: Design, X: Floats, first: Any, second: Any, weight: Floats) -> Floats:
-    """d_ij, or w_ij d_ij, of pairs of the rows of X at this moment."""
-    Z, gains = X, np.empty(len(first))
-    for factor in design.whitener():
-        Z = Z @ factor
-    pair_distances(Z, Z, first, second, gains)
-    return gains * weight if len(weight) else gains

@@ -171,6 +171,22 @@ def subtract_steps(pool, rho, m, low, high, threshold):
 
 
 @compiled
+def widen(gains, own, E, place, partner, first, count, start, low, high):
+    """d_ij <- d_ij + own_i + own_j - 2 E_ij for the pairs of the rows low to high - 1.
+
+    `place` says where in E an item is; where it is empty, E_ij is 0.
+    """
+    base = start[low]
+    for i in range(low, high):
+        for t in range(count[i]):
+            j = partner[first[i] + t]
+            beside = own[i] + own[j]
+            if len(place) > 0:
+                beside -= 2 * E[place[i], place[j]]
+            gains[start[i] - base + t] += max(beside, 0.0)
+
+
+@compiled
 def weigh(gains, scores, partner, first, count, start, low, high):
     """d_ij <- p (1 - p) d_ij for the pairs of the rows low to high - 1, p = 1 / (1 + exp(s_j - s_i))."""
     base = start[low]

@@ -16,7 +16,7 @@ from pairsmith.design.kernels import distances
 from pairsmith.engine import kernels
 from pairsmith.engine.screening import PlacedItems, ScreenPlan, TileRows
 from pairsmith.engine.threads import Team
-from pairsmith.engine.top_pairs import Hits, TopPairs
+from pairsmith.engine.top_pairs import Hits, Items, TopPairs
 from pairsmith.engine.whitened import Whitened, whiten
 
 Tell = Callable[[str], None]
@@ -24,6 +24,9 @@ Tell = Callable[[str], None]
 PAIRS_AT_ONCE = 1 << 18  # in float64, by one thread
 _NUMBERS_AT_ONCE = 1 << 18  # of Z that one thread treats at a time
 _BATCHES_PER_THREAD = 32  # into which the strips of a pass are cut, so that no thread waits long for the others
+
+
+_INDEPENDENT = np.zeros((0, 0)), np.zeros(0, dtype=np.int32)
 
 
 class Passes(Protocol):
@@ -35,6 +38,8 @@ class Passes(Protocol):
 
     def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
         """|z_i|^2 of all items, the sum of squares of each column of Z, and Z itself if it is kept in this process."""
+
+    # Where items have effects, pairs of which both are touched are for `Scan` to look at, and none of these two's.
 
     def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
         """Add the planned pairs whose bound reaches the floor; pairs that are gone may be among them."""
@@ -49,7 +54,7 @@ class InThreads:
     def __init__(
         self, design: Design, remaining: Remaining, team: Team, _diagnostics: dict[str, Any], tell: Tell, memory: int
     ) -> None:
-        self.features, self.remaining, self.team, self.tell = design.features, remaining, team, tell
+        self.design, self.remaining, self.team, self.tell = design, remaining, team, tell
         n, d = design.features.shape
         self.items_at_once = max(1, _NUMBERS_AT_ONCE // d)
         # Kept from scan to scan: memory given back and asked for again is slow.
@@ -62,12 +67,13 @@ class InThreads:
         return self.Z is not None
 
     def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
-        (n, d), step = self.features.shape, self.items_at_once
+        points, step = self.design.points, self.items_at_once
+        n, d = points.shape
         energies = np.zeros((-(-n // step), d))
 
         def work(at: int) -> None:
             block = slice(at * step, min((at + 1) * step, n))
-            Z = whiten(self.features, block, factors, None if self.Z is None else self.Z[block])
+            Z = whiten(points, block, factors, None if self.Z is None else self.Z[block])
             np.einsum("ic,ic->i", Z, Z, out=self.norms[block])
             np.einsum("ic,ic->c", Z, Z, out=energies[at])
 
@@ -85,7 +91,9 @@ class InThreads:
             nonlocal done
             if not hasattr(own, "scratch"):
                 own.scratch = plan.screening.scratch()
-            for hits in plan.screening.hits(items, items, batch, top, own.scratch):
+            for hits in plan.screening.hits(items, items, batch, lambda: whitened.product(top.floor), own.scratch):
+                hits = hits.only(~whitened.both_touched(hits.i, hits.j)) if whitened.own is not None else hits
+                hits = whitened.settled(hits, top.floor)
                 with lock:
                     top.add(hits)
             with lock:
@@ -96,20 +104,20 @@ class InThreads:
 
     def _tile_rows(self, whitened: Whitened, plan: ScreenPlan) -> TileRows:
         """All items that take part, in float32."""
-        screening, order, scores = plan.screening, plan.order, whitened.design.scores
+        screening, order = plan.screening, plan.order
         size = len(order) * screening.row_width
         if size > len(self.float32_rows):
             self.float32_rows = np.empty(size, dtype=np.float32)
         rows = self.float32_rows[:size].reshape(len(order), -1)
-        placed = PlacedItems(0, order, whitened.norms[order], None if scores is None else scores[order])
+        placed = PlacedItems.of(whitened, 0, order)
+        points = self.design.points
 
         def work(low: int) -> None:
             block = slice(low, low + self.items_at_once)
             Z, which = self.Z, order[block]
             if Z is None:
-                Z, which = whiten(self.features, which, whitened.factors), np.arange(len(which), dtype=np.int32)
-            own_scores = None if placed.scores is None else placed.scores[block]
-            screening.write_float32_rows(Z, which, placed.norms[block], own_scores, rows[block])
+                Z, which = whiten(points, which, whitened.factors), np.arange(len(which), dtype=np.int32)
+            screening.write_float32_rows(Z, which, placed.part(block), rows[block])
 
         self.team.share(work, range(0, len(order), self.items_at_once))
         return TileRows(placed, rows, self.Z, order)
@@ -122,7 +130,9 @@ class InThreads:
 
         def work(block: tuple[int, int]) -> None:
             nonlocal done
-            hits = reaching(Z, arrays, whitened.design.scores, *block, top.floor)
+            floor = top.floor
+            hits = reaching(Z, arrays, whitened.design.scores, whitened.own, *block, whitened.product(floor))
+            hits = whitened.settled(hits.only(~whitened.both_touched(hits.i, hits.j)), floor)
             hits = hits.only(top.wanted(hits) & ~whitened.gone(hits.i, hits.j))
             with lock:
                 top.add(hits)
@@ -133,13 +143,25 @@ class InThreads:
 
 
 def reaching(
-    Z: Floats, arrays: tuple[Any, Any, Any, Any], scores: Floats | None, low: int, high: int, floor: float
+    Z: Floats,
+    arrays: tuple[Any, Any, Any, Any],
+    scores: Floats | None,
+    own: Floats | None,
+    low: int,
+    high: int,
+    floor: float,
+    covariance: tuple[Floats, Items] = _INDEPENDENT,
 ) -> Hits:
-    """Pairs of the rows low to high - 1 of these `Rows`, as their arrays, whose gain in float64 reaches the floor."""
+    """Pairs of the rows low to high - 1 of these `Rows`, as their arrays, whose gain in float64 reaches the floor.
+
+    Effects, where there are any, add own_i + own_j - 2 E_ij; `covariance` is E and where in it each item is.
+    """
     size = int(arrays[3][high] - arrays[3][low])
     gains, out = np.empty((2, size + 1))
     i, j = np.empty((2, size + 1), dtype=np.int32)
     distances(Z, *arrays, low, high, gains)
+    if own is not None:
+        kernels.widen(gains, own, *covariance, *arrays, low, high)
     if scores is not None:
         kernels.weigh(gains, scores, *arrays, low, high)
     found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)

@@ -23,11 +23,13 @@ _SAMPLED = 1 << 18  # pairs of it, at least
 class Epoch:
     """The time between two scans: the picks made in it, and what holds for all of it.
 
-    Each pick is known by its v = A^-1 x / sqrt(1 + d), by which gains fall (`Design.add`; Alg. 4).
+    Each pick is known by its v = A^-1 x / sqrt(1 + d), by which gains fall (`Design.add`; Alg. 4); where items have
+    effects, also by what it says of those (`Design.take`).
     """
 
     def __init__(self, d: int) -> None:
         self.V = np.empty((64, d))  # row l is the v of pick l; there is room for more
+        self.r: list[Floats] = []  # and its r, a number a touched item, where items have effects
         self.picks = 0  # made so far
         self.best_at_start = -np.inf  # the largest gain when it began
         # How far above everything outside the front a pick must be, relatively, so that all near ties are inside.
@@ -44,7 +46,7 @@ class Epoch:
 class Pool:
     """Pairs with a bound on the gain of each, and the number of picks of the epoch that the bound takes into account.
 
-    A pick lowers gains by d_ij <- d_ij - (rho_i - rho_j)^2, rho_i = v'x_i (Eq. 14).
+    A pick lowers gains by d_ij <- d_ij - (rho_i - rho_j)^2, rho_i = v'x_i (Eq. 14), and where items have effects + r_i.
     """
 
     items: Ints  # the items that i and j are places among
@@ -104,6 +106,13 @@ class Pool:
             self.rho[block, new] = design.features.project(block if every_item else self.items[block], V)
 
         team.share(work, range(0, len(self.items), step))
+        if design.effects is not None:
+            place = design.effects.place[self.items]
+            touched = np.flatnonzero(place >= 0)
+            for pick in range(self.rho_known, epoch.picks):
+                r = epoch.r[pick]  # of the items that were touched then
+                then = touched[place[touched] < len(r)]
+                self.rho[then, pick] += r[place[then]]
         self.rho_known = epoch.picks
 
     def bring_up_to_date(self, size: int, picks: int, team: Team) -> float:

@@ -8,15 +8,16 @@ which tiles, how many columns. `passes` carries it out.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.data.candidates import Remaining
+from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
-from pairsmith.engine.passes import InThreads, Passes, Tell
+from pairsmith.engine.passes import PAIRS_AT_ONCE, InThreads, Passes, Tell, reaching
 from pairsmith.engine.screening import Screening, ScreenPlan
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join, largest
@@ -53,6 +54,8 @@ class Scan:
 
     def whiten(self) -> Whitened:
         """The items for the design as it is now."""
+        if self.design.effects is not None:
+            self.design.effects.fold(self.team.share)
         factors = self.design.whitener()
         norms, energy, Z = self.passes.measure(factors)
         return Whitened.at(self.design, self.remaining, self.team, factors, norms, energy / self.design.n, Z)
@@ -63,7 +66,9 @@ class Scan:
         Also what every other candidate is at most.
         """
         top = TopPairs(floor, capacity, (self.design.n, self.design.n))
-        self.passes.exact(whitened, top)
+        if whitened.untouched:
+            self.passes.exact(whitened, top)
+        self._add_touched(whitened, top)
         found, floor, _ = largest(join(top.hits), capacity, top.floor)
         return found, floor
 
@@ -82,11 +87,11 @@ class Scan:
 
         Also what every other candidate is at most.
         """
-        plan = self._plan(whitened, floor)
-        if plan is None:
-            return join([]), floor
         top = TopPairs(floor, capacity + len(whitened.taken))
-        self.passes.screen(whitened, plan, top)
+        plan = self._plan(whitened, floor) if whitened.untouched else None
+        if plan is not None:
+            self.passes.screen(whitened, plan, top)
+        self._add_touched(whitened, top)
         i, j, bound = join(top.hits)
         hits = Hits(np.minimum(i, j), np.maximum(i, j), bound)
         gone = whitened.gone(hits.i, hits.j)
@@ -97,13 +102,40 @@ class Scan:
         found, floor, _ = largest(hits, capacity, top.floor)
         return found, floor
 
+    def _add_touched(self, whitened: Whitened, top: TopPairs) -> None:
+        """Add the candidates of two touched items that reach the floor: t^2 / 2 pairs at most, looked at in float64.
+
+        What is known of effects has a covariance, so the distance of two points and what each adds is not all.
+        """
+        effects, own = self.design.effects, whitened.own
+        if effects is None or own is None or effects.count < 2:
+            return
+        items = np.sort(effects.touched)
+        rows = self.remaining.rows.among(effects.place >= 0)
+        place = np.zeros(self.design.n, dtype=np.int32)
+        place[items] = np.arange(len(items))
+        rows = Rows(place[rows.partner], rows.first[items], rows.count[items])
+        arrays = rows.partner, rows.first, rows.count, rows.start
+        Z, scores = whitened.rows(items), None if self.design.scores is None else self.design.scores[items]
+        covariance, lock = (effects.E, effects.place[items]), threading.Lock()
+
+        def work(block: tuple[int, int]) -> None:
+            floor = top.floor
+            i, j, gain = reaching(Z, arrays, scores, own[items], *block, whitened.product(floor), covariance)
+            hits = whitened.settled(Hits(items[i].astype(np.int32), items[j].astype(np.int32), gain), floor)
+            hits = hits.only(top.wanted(hits) & ~whitened.gone(hits.i, hits.j))
+            with lock:
+                top.add(hits)
+
+        self.team.share(work, rows.blocks(PAIRS_AT_ONCE))
+
     def _plan(self, whitened: Whitened, floor: float) -> ScreenPlan | None:
         """What to multiply; None if no pair can reach the floor."""
         order, groups = _longest_first(whitened, whitened.needed(floor))
         if len(order) < 2:
             return None
         columns = np.argsort(-whitened.energy)
-        apart = whitened.distance_per_gain * floor
+        apart = float(whitened.distance(floor) if whitened.own is None else whitened.needed(floor))
         # Columns that together count for less than 1e-4 of how far apart a pair must be do not matter.
         beyond = np.cumsum(whitened.energy[columns][::-1])[::-1]
         full = max(1, int(np.sum(4 * beyond > 1e-4 * apart)))
@@ -117,10 +149,12 @@ class Scan:
         self.diagnostics["tiles"] += int(np.sum(-(-(strips[:, 3] - strips[:, 2]) // width)))
         products = float(pairs[-1]) * used if len(pairs) else 0.0
         self.diagnostics["products"] = self.diagnostics.get("products", 0.0) + products
-        longest = float(np.sqrt(whitened.norms[order].max()))
+        squared = whitened.norms[order] if whitened.own is None else whitened.norms[order] + whitened.own[order]
+        longest = float(np.sqrt(squared.max()))
         scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
         median = None if self.design.scores is None else float(np.median(self.design.scores))
-        screening = Screening(floor, columns, used, used < full, scale, median, height, width)
+        product = float(whitened.product(floor))
+        screening = Screening(product, columns, used, used < full, scale, median, height, width)
         return ScreenPlan(screening, order, strips, pairs)
 
 
@@ -179,6 +213,8 @@ def _enough_columns(whitened: Whitened, order: Items, strips: Ints, pairs: Ints,
         first, second = (whitened.rows(items)[:, columns] for items in (i, j))
         inside = np.cumsum(first**2 + second**2 + 2 * first * second, axis=1)[:, grid]
         bound = 2 * (whitened.norms[i] + whitened.norms[j])[:, None] - inside
+        if whitened.own is not None:
+            bound += (whitened.own[i] + whitened.own[j])[:, None]
         passing = (1 + np.sum(bound * whitened.design.weight(i, j)[:, None] >= floor, axis=0)) / tried
         if passing[:-1].min() > _HOPELESS:
             return len(columns)

@@ -26,11 +26,14 @@ reaches the floor where
 two more products in the sum, of a = exp(s) and b = exp(-s), so that m = used + 4, and floor / 2 instead of floor / 4
 in h. For a pair that reaches the floor they add at most d_ij / 2 <= 2 (p_i + p_j) to the size of the terms, so
 c = 5.2 (m + 8) u.
+
+Where items have effects of their own, d_ij = |z_i - z_j|^2 + own_i + own_j for two items that are not both touched
+(`whitened`). With p_i = r_i / 2 + q_i + own_i / 2 all of the above holds word for word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +43,8 @@ from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.kernels import pair_distances
 from pairsmith.design.weights import logistic_weight
 from pairsmith.engine import kernels
-from pairsmith.engine.top_pairs import EQUAL, Hits, Items, TopPairs
+from pairsmith.engine.top_pairs import EQUAL, Hits, Items
+from pairsmith.engine.whitened import Whitened
 
 Floats32 = npt.NDArray[np.float32]
 
@@ -57,6 +61,23 @@ class PlacedItems:
     items: Items
     norms: Floats  # |z_i|^2
     scores: Floats | None  # where answers have weights
+    own: Floats | None  # what each adds to d_ij beside z, where items have effects
+
+    @classmethod
+    def of(cls, whitened: Whitened, place: int, items: Items) -> PlacedItems:
+        scores, own = whitened.design.scores, whitened.own
+        return cls(
+            place,
+            items,
+            whitened.norms[items],
+            None if scores is None else scores[items],
+            None if own is None else own[items],
+        )
+
+    def part(self, which: slice) -> PlacedItems:
+        """Some of them, one after the other."""
+        scores, own = (None if one is None else one[which] for one in (self.scores, self.own))
+        return PlacedItems(self.place + (which.start or 0), self.items[which], self.norms[which], scores, own)
 
 
 @dataclass(frozen=True)
@@ -90,21 +111,21 @@ class Screening:
         self,
         Z: Floats,
         which: Items,
-        norms: Floats,
-        scores: Floats | None,
+        placed: PlacedItems,
         out: Floats32,
         columns: Items | None = None,
     ) -> None:
-        """Fill `out` with rows (z, -1, -h), or (z, a, b, -1, -h), for the items Z[which], over the columns used.
+        """Fill `out` with rows (z, -1, -h), or (z, a, b, -1, -h), for these items, Z[which], over the columns used.
 
         `columns` are the places of those in Z, where it does not have all columns.
         """
-        kept, used = np.empty(len(which)), self.used
+        kept, used, norms, scores = np.empty(len(which)), self.used, placed.norms, placed.scores
         kernels.narrow(Z, which, self.columns[:used] if columns is None else columns, 1 / self.scale, out, kept)
         c = (_ERROR if scores is None else _ERROR_WEIGHTED) * (out.shape[1] + 8) * 2.0**-24
         # The difference is off by some 1e-16 of the norm, of which c adds 1e-6 and more.
         left_out, threshold = np.maximum(norms / self.scale**2 - kept, 0.0), self.floor / self.scale**2
-        h = (1 + c) * (kept / 2 + left_out) + 2.0**-90  # 2^-90: for what underflows
+        own = 0.0 if placed.own is None else placed.own / self.scale**2
+        h = (1 + c) * (kept / 2 + left_out + own / 2) + 2.0**-90  # 2^-90: for what underflows
         if scores is None:
             h -= threshold / 4
         else:
@@ -126,13 +147,18 @@ class Screening:
         )
 
     def hits(
-        self, left: TileRows, right: TileRows, strips: Ints, top: TopPairs, scratch: kernels.Scratch
+        self,
+        left: TileRows,
+        right: TileRows,
+        strips: Ints,
+        floor: Callable[[], float],
+        scratch: kernels.Scratch,
     ) -> Iterator[Hits]:
-        """The pairs of `left` with `right`, in these strips, whose bound reaches the floor of `top` as it rises."""
+        """The pairs of `left` with `right`, in these strips, whose bound reaches the floor, which may rise."""
         at = np.array([0, -1])
         sides = kernels.Side(left.rows, left.placed.place), kernels.Side(right.rows, right.placed.place)
         while at[0] < len(strips):
-            now = top.floor
+            now = floor()
             found = kernels.screen(*sides, strips, at, self.width, self._level(now), scratch)
             if found:
                 a, b = scratch.i[:found] - left.placed.place, scratch.j[:found] - right.placed.place
@@ -154,6 +180,8 @@ class Screening:
         if self.second_look:
             gain = np.empty(len(a))
             pair_distances(left.Z, right.Z, left.row_of_Z[a], right.row_of_Z[b], gain)
+            if left.placed.own is not None and right.placed.own is not None:
+                gain += left.placed.own[a] + right.placed.own[b]
             hits = Hits(i, j, gain * weight)
             return hits.only(hits.gain >= now * (1 - EQUAL))
         return Hits(i, j, now + weight * (bound - now) if self.median is not None else bound.copy())

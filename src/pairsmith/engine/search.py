@@ -12,8 +12,9 @@ from pairsmith.design.information import Design
 from pairsmith.design.kernels import CANCELLED
 from pairsmith.design.steps import Step, Steps
 from pairsmith.engine.floor import FloorChoice
-from pairsmith.engine.front import NEAR, Front
+from pairsmith.engine.front import Front
 from pairsmith.engine.passes import Tell
+from pairsmith.engine.picking import NEAR
 from pairsmith.engine.pool import BYTES_PER_PAIR, Epoch, Pool
 from pairsmith.engine.scan import Scan
 from pairsmith.engine.threads import team_of
@@ -26,6 +27,7 @@ _POOL_LEAST, _POOL_MOST = 100_000, 10_000_000  # pairs
 # because it counts what it takes to keep one more pair, and in multiplications that are made, after pruning.
 _POOLED_PER_MULTIPLICATION = 1.5e-5
 _FRONT = 1 << 13  # pairs
+_NEARLY_ALL = 0.9  # of the items touched: then all are looked at as if they were
 _FRONT_OF_ALL = 1 << 18  # pairs: a pool that has every candidate, and is as small as this, is all in the front
 
 
@@ -44,6 +46,10 @@ def greedy_sequence(
     for_features = for_pool = memory // 2
     with team_of(threads) as team:
         all_pairs = scan(design, remaining, team, diagnostics, tell, for_features)
+        if design.effects is not None:
+            design.effects.make_room(2 * k)
+            if design.effects.count >= _NEARLY_ALL * design.n:
+                design.effects.touch_all()  # the others are too few for scans of their own
         search = _Search(all_pairs, k, pool_size, for_pool)
         search.begin_epoch(-np.inf)
         while search.left and (steps := search.picks()):
@@ -105,7 +111,7 @@ class _Search:
             # With the whole pool in the front, no scan is needed; but gains lowered by subtraction have lost digits, so
             # they are computed afresh.
             front = Front.drawn(pool, outside, self.design, afresh=all_in_front and epoch.picks > 0)
-            pool.best = front.best(self.design.root)
+            pool.best = front.best(self.design)
             pool.set_gains(front.chosen, front.arrays.value, epoch.picks)
             if epoch.picks == 0:
                 epoch.best_at_start = pool.best

@@ -14,7 +14,7 @@ from pairsmith.design.information import Design
 from pairsmith.design.kernels import pair_distances
 from pairsmith.design.weights import logistic_weight
 from pairsmith.engine.threads import Team
-from pairsmith.engine.top_pairs import Items, renumber
+from pairsmith.engine.top_pairs import Hits, Items, renumber
 
 # A table of max_t w(t) (t^2 + q), the largest weighted gain (`_across_the_score`), for q = 0 to 4; beyond, it is q / 4.
 _Q, _T = np.linspace(0, 4, 400), np.linspace(0, 6, 601)
@@ -30,7 +30,9 @@ _FEW_NUMBERS = 1 << 20  # in differences of pairs: they are computed before a ke
 class Whitened:
     """All that a scan needs to know of the design between two picks; good until the next pick.
 
-    Z, norms and what is derived from them may be in memory that the next `Scan.whiten` uses again.
+    Z, norms and what is derived from them may be in memory that the next `Scan.whiten` uses again. Where items have
+    effects of their own, `own` is what those add, so that d_ij = |z_i - z_j|^2 + own_i + own_j - 2 E_ij, the last only
+    for two items that are both touched (`design.effects`).
     """
 
     design: Design
@@ -40,6 +42,7 @@ class Whitened:
     norms: Floats  # |z_i|^2
     energy: Floats  # the mean square of each column of Z
     Z: Floats | None  # of all items, where there is memory for that; else parts are computed when needed
+    own: Floats | None  # E_ii of each item, where items have effects of their own
     reach: Floats  # a squared length for each item, such that `needed` holds
     steepness: float  # |gamma| where `reach` leaves out what is along the score; else 0
     taken: Ints  # the numbers of the pairs that are gone, ascending
@@ -61,18 +64,26 @@ class Whitened:
         taken = remaining.taken
         involved = np.zeros(design.n, dtype=bool)
         involved[remaining.rows.pairs(taken)] = True
+        own = None if design.effects is None else design.effects.own()
         reach, steepness = norms, 0.0
-        if design.scores is not None and Z is not None:
+        if design.scores is not None and Z is not None and own is None and design.averaged is None:
             reach, steepness = _across_the_score(Z, norms, energy, design.scores)
         capped = bool(remaining.full.any())
         return cls(
-            design, remaining, team, factors, norms, energy, Z, reach, steepness, taken, involved, capped
+            design, remaining, team, factors, norms, energy, Z, own, reach, steepness, taken, involved, capped
         )  # fmt: skip
 
-    @property
-    def distance_per_gain(self) -> float:
-        """d_ij must be at least this many times the gain: weights are at most 1/4."""
-        return 1.0 if self.design.scores is None else 4.0
+    def distance(self, gain: Any) -> Any:
+        """d_ij must be at least this for a gain as large: weights are at most 1/4."""
+        return gain if self.design.scores is None else 4 * self.product(gain)
+
+    def product(self, gain: Any) -> Any:
+        """d_ij, weighed by the scores alone, must be at least this for a gain as large."""
+        return gain if self.design.averaged is None else self.design.averaged.least_product(gain)
+
+    def gain(self, product: Any) -> Any:
+        """What a gain is at most where d_ij, weighed by the scores alone, is at most this: undoes `product`."""
+        return product if self.design.averaged is None else self.design.averaged.most_gain(product)
 
     @property
     def every_pair_is_candidate(self) -> bool:
@@ -80,8 +91,10 @@ class Whitened:
 
     def needed(self, floor: Any) -> Any:
         """(sqrt(reach_i) + sqrt(reach_j))^2 must be at least this for a gain to reach the floor."""
+        if self.own is not None:  # two effects add that much at most
+            return np.maximum(self.distance(floor) - 2 * self.own.max(), 0.0)
         if self.steepness == 0:
-            return self.distance_per_gain * floor
+            return self.distance(floor)
         scaled = floor * self.steepness**2
         q = np.where(scaled >= 1, 4 * scaled, np.interp(scaled, _LARGEST_WEIGHTED, _Q) * (1 - 1e-3))
         return q / self.steepness**2
@@ -91,7 +104,7 @@ class Whitened:
         if self.Z is not None:
             kept: Floats = self.Z[items]
             return kept
-        features = self.design.features
+        features = self.design.points
         Z, step = np.empty((len(items), features.shape[1])), features.rows_at_once
 
         def work(low: int) -> None:
@@ -103,6 +116,8 @@ class Whitened:
     def gains(self, i: Items, j: Items) -> Floats:
         """d_ij, or w_ij d_ij, in float64."""
         weight = None if self.design.scores is None else self.design.weight(i, j)
+        effects = self.design.effects
+        beside: Floats | float = 0.0 if effects is None else effects.between(i, j)
         if self.Z is not None:
             Z = self.Z
         else:
@@ -114,7 +129,29 @@ class Whitened:
         else:
             gains = np.empty(len(i))
             pair_distances(Z, Z, i, j, gains)
+        gains += beside
         return gains if weight is None else gains * weight
+
+    @property
+    def untouched(self) -> bool:
+        """Whether there are pairs of which not both items are touched."""
+        effects = self.design.effects
+        return effects is None or effects.count < self.design.n
+
+    def settled(self, hits: Hits, floor: float) -> Hits:
+        """Of hits by the scores alone, those that reach the floor by their true weights, with their gains."""
+        if self.design.averaged is None:
+            return hits
+        hits = Hits(hits.i, hits.j, self.gains(hits.i, hits.j))
+        return hits.only(hits.gain >= floor)
+
+    def both_touched(self, i: Items, j: Items) -> Bools:
+        """Which of these pairs are of two items about whose effects something is known."""
+        effects = self.design.effects
+        if effects is None:
+            return np.zeros(len(i), dtype=bool)
+        both: Bools = (effects.place[i] >= 0) & (effects.place[j] >= 0)
+        return both
 
     def gone(self, i: Items, j: Items) -> Bools:
         """Which of these pairs are taken or have an item at its cap."""
@@ -139,7 +176,7 @@ class Whitened:
     def far(self) -> Floats:
         """Gains of the candidates among the longest items, ascending: attained, and the last hardly ever exceeded."""
         count = min(self.design.n, _LONGEST_ITEMS)
-        free = np.where(self.remaining.full, -1.0, self.reach)
+        free = np.where(self.remaining.full, -1.0, self.reach if self.own is None else self.reach + self.own)
         i, j, gains = self._among(np.sort(np.argpartition(free, len(free) - count)[-count:]))
         allowed = ~self.gone(i, j)
         if not self.every_pair_is_candidate:
@@ -151,6 +188,8 @@ class Whitened:
         Z, norms = self.rows(items), self.norms[items]
         i, j = np.triu_indices(len(items), 1)
         gains = np.maximum((norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j], 0.0)
+        if self.design.effects is not None:
+            gains += self.design.effects.between(items[i], items[j])
         if self.design.scores is not None:
             gains *= self.design.weight(items[i], items[j])
         return items[i], items[j], gains

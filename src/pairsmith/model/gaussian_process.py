@@ -262,23 +262,25 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             model.feature_names_in_ = np.array(saved.features, dtype=object)
         return model
 
-    def _scores(self, X: Any) -> tuple[Joint, int, Any]:
-        """The joint posterior of these items and the threshold, how many items, and their ids where X has any."""
+    def placed(self, X: Any = None) -> tuple[Floats, Ints, Any]:
+        """Items as the model sees them: linear coordinates, who of those it was fitted to each is (or -1), and ids."""
         check_is_fitted(self)
         if X is None:
             if self.n_features_in_:
                 raise ValueError(f"X is missing: the model was fitted to {self.n_features_in_} features")
-            n, names, number = self.n_items_, self.ids_, np.arange(self.n_items_)
-            linear = np.zeros((n, 0))
+            return np.zeros((self.n_items_, 0)), np.arange(self.n_items_), self.ids_
+        X, names = without_ids(X)
+        check_exact(X, names)
+        if self.n_features_in_ == 0 and getattr(X, "shape", (1, 1))[1:] == (0,):
+            X = np.zeros((len(X), 0))
         else:
-            X, names = without_ids(X)
-            check_exact(X, names)
-            if self.n_features_in_ == 0 and getattr(X, "shape", (1, 1))[1:] == (0,):
-                X = np.zeros((len(X), 0))
-            else:
-                X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-            n, number, linear = len(X), self._numbers(X, names), self.learned_.map.linear(X)
-        return self.learned_.joint(self.learned_.coordinates(linear), number), n, names
+            X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return self.learned_.map.linear(X), self._numbers(X, names), names
+
+    def _scores(self, X: Any) -> tuple[Joint, int, Any]:
+        """The joint posterior of these items and the threshold, how many items, and their ids where X has any."""
+        linear, number, names = self.placed(X)
+        return self.learned_.joint(self.learned_.coordinates(linear), number), len(linear), names
 
     def _numbers(self, X: Floats, names: Any) -> Ints:
         """Which of the items it was fitted to these are, -1 for others: by ids, or else by the features of all."""

@@ -1,0 +1,380 @@
+"""Items with effects of their own, against the design that is meant: d + N columns, written out and enumerated."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import solve_triangular
+from scipy.special import expit
+
+import pairsmith as ps
+from oracle import all_pairs, allowed_pairs, pairs_within
+
+LIST = [(0, 1), (0, 2), (1, 5), (3, 4), (2, 3), (4, 5), (6, 8), (1, 8), (0, 8), (9, 11), (10, 13), (5, 13), (2, 12)]
+GROUPS = [row % 3 for row in range(14)]
+KINDS = {
+    "all pairs": ({}, all_pairs(14)),
+    "groups": ({"candidates": ps.WithinGroups(GROUPS)}, pairs_within(GROUPS)),
+    "a list": ({"candidates": LIST}, LIST),
+    "capped": ({"max_per_item": 2}, all_pairs(14)),
+}
+COMPARED = [(0, 1), (1, 2), (7, 9), (3, 9)]
+
+
+def extended(X, effect):
+    """(x, sqrt(e) e_i) of every item."""
+    return np.hstack([X, np.sqrt(effect) * np.eye(len(X))])
+
+
+def weights_of(scores):
+    gap = scores[:, None] - scores[None, :]
+    return expit(gap) * expit(-gap)
+
+
+def information(X, ridge, effect, labeled=(), compared=(), scores=None):
+    """A of the extended features, the prior of an effect being 1 in its column."""
+    Xe, n = extended(X, effect), len(X)
+    weights = np.ones((n, n)) if scores is None else weights_of(scores)
+    A = np.diag(np.concatenate([np.full(X.shape[1], ridge), np.ones(n)]))
+    for i in labeled:
+        A += (1 if scores is None else expit(scores[i]) * expit(-scores[i])) * np.outer(Xe[i], Xe[i])
+    for i, j in compared:
+        A += weights[i, j] * np.outer(Xe[i] - Xe[j], Xe[i] - Xe[j])
+    return A
+
+
+def assert_greedy(selection, Xe, A, weights, candidates, compared=(), cap=None):
+    """Every pick attains the largest log det of all that it could have been, and says so."""
+    picked = []
+    for step, pair in enumerate(map(tuple, selection.pairs.tolist())):
+        choices = allowed_pairs(candidates, compared, picked, cap)
+        assert pair in choices
+        i, j = np.array(choices).T
+        apart = (Xe[i] - Xe[j]) * np.sqrt(weights[i, j])[:, None]
+        after = np.linalg.slogdet(A + np.einsum("ea,eb->eab", apart, apart))[1]
+        now, mine = np.linalg.slogdet(A)[1], after[choices.index(pair)]
+        assert mine >= after.max() - 1e-9, f"step {step}: {pair} gains {mine - now}, another {after.max() - now}"
+        assert selection.gains[step] == pytest.approx(mine - now, rel=1e-7)
+        assert selection.logdet[step] == pytest.approx(mine, rel=1e-9, abs=1e-9)
+        own = apart[choices.index(pair)]
+        A = A + np.outer(own, own)
+        picked.append(pair)
+
+
+@pytest.mark.parametrize("pool_size", [None, 1, 20])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_pick_attains_the_maximum(kind, pool_size):
+    """All candidate kinds, with and without weights, labels and comparisons, for weak and strong effects."""
+    given, candidates = KINDS[kind]
+    for seed, effect, weighted, labeled in ((0, 0.01, False, []), (1, 1, True, [0, 4]), (2, 25.0, False, [5])):
+        rng = np.random.default_rng(seed)
+        X, ridge, scores = rng.standard_normal((14, 1 + seed)), 0.3, None
+        options = {**given, "labeled": labeled, "comparisons": COMPARED, "pool_size": pool_size, "n_jobs": 1 + seed % 2}
+        if weighted:
+            model = ps.BradleyTerry(1.0).fit(X, rng.integers(2, size=14))
+            options |= {"model": model, "objective": "local-d-optimal"}
+            scores = X @ model.coef_
+        selection = ps.select(X, 7, ridge=ridge, item_effects=effect, **options)
+        assert len(selection) == 7
+        A = information(X, ridge, effect, labeled, COMPARED, scores)
+        assert selection.logdet_before == pytest.approx(np.linalg.slogdet(A)[1])
+        weights = np.ones((14, 14)) if scores is None else weights_of(scores)
+        assert_greedy(selection, extended(X, effect), A, weights, candidates, COMPARED, options.get("max_per_item"))
+
+
+def largest_gains(Xe, A, weights, pairs, gone):
+    """For each of these picks its w d, and the largest of all pairs that are left, by inverses of A."""
+    gone, mine, best = gone.copy(), [], []
+    for i, j in pairs:
+        C = Xe @ np.linalg.solve(A, Xe.T)
+        d = weights * (np.diag(C)[:, None] + np.diag(C)[None, :] - 2 * C)
+        mine.append(d[i, j])
+        best.append(np.where(gone, -np.inf, d).max())
+        A = A + weights[i, j] * np.outer(Xe[i] - Xe[j], Xe[i] - Xe[j])
+        gone[i, j] = True
+    return np.array(mine), np.array(best)
+
+
+def taken(n, pairs):
+    gone = np.tril(np.ones((n, n), dtype=bool))
+    for i, j in pairs:
+        gone[min(i, j), max(i, j)] = True
+    return gone
+
+
+@pytest.mark.parametrize("pool_size", [1, 200, 5000])
+@pytest.mark.parametrize("effect", [1e-3, 1.0, 50.0])
+def test_at_the_engines_scale(effect, pool_size):
+    """Screened in float32, for items that are touched and such that are not, over many scans."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((130, 6)) + 5
+    compared = np.sort(rng.permutation(130)[:40].reshape(20, 2), axis=1)
+    k = 12 if pool_size == 1 else 40
+    selection = ps.select(X, k, ridge=0.1, item_effects=effect, comparisons=compared, pool_size=pool_size)
+    A = information(X, 0.1, effect, (), compared)
+    mine, best = largest_gains(extended(X, effect), A, np.ones((130, 130)), selection.pairs, taken(130, compared))
+    np.testing.assert_allclose(mine, best, rtol=1e-9)
+    np.testing.assert_allclose(selection.gains, np.log1p(mine), rtol=1e-9)
+    other = ps.select(X, k, ridge=0.1, item_effects=effect, comparisons=compared, pool_size=pool_size, n_jobs=2)
+    np.testing.assert_array_equal(other.pairs, selection.pairs)
+
+
+def test_all_items_touched_and_far_more_picks_than_pending():
+    """After 300 picks every item has been picked, and what is pending was folded in several times."""
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    selection = ps.select(X, 300, ridge=1.0, item_effects=2.0, pool_size=200)
+    A = information(X, 1.0, 2.0)
+    mine, best = largest_gains(extended(X, 2.0), A, np.ones((40, 40)), selection.pairs, taken(40, ()))
+    np.testing.assert_allclose(mine, best, rtol=1e-9)
+
+
+def answered(n, d, answers, seed=0, **model):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) if d else None
+    quality = (X @ rng.standard_normal(d) if d else 0) + rng.standard_normal(n)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(answers)])
+    outcomes = np.where(rng.random(answers) < expit(quality[pairs[:, 0]] - quality[pairs[:, 1]]), 1, -1)
+    fitted = ps.BradleyTerryGP(**model).fit(X, comparisons=pairs, outcomes=outcomes, n_items=None if d else n)
+    return X, pairs, fitted
+
+
+def assert_greedy_under(gp, X, selection, objective, gone):
+    """By the covariance of the scores of all items: each pick is the best, and lowers it as its answer would."""
+    joint = gp._scores(X)[0].without_last()
+    every = np.arange(len(joint.mean))
+    C, mean = joint.covariance(every, every), joint.mean
+    gap, v = mean[:, None] - mean[None, :], np.diag(C)[:, None] + np.diag(C)[None, :] - 2 * C
+    k = 1 / np.sqrt(1 + np.pi * v / 8)
+    weights = {
+        "d-optimal": np.ones_like(C),
+        "local-d-optimal": expit(gap) * expit(-gap),
+        "averaged-d-optimal": k * expit(k * gap) * expit(-k * gap),
+    }[objective]
+    for (i, j), gain in zip(selection.pairs, selection.gains, strict=True):
+        d = weights * (np.diag(C)[:, None] + np.diag(C)[None, :] - 2 * C)
+        assert not gone[i, j]
+        assert d[i, j] >= np.where(gone, -np.inf, d).max() * (1 - 1e-9)
+        assert gain == pytest.approx(np.log1p(d[i, j]), rel=1e-8)
+        apart = C[:, i] - C[:, j]
+        C = C - weights[i, j] * np.outer(apart, apart) / (1 + d[i, j])
+        gone[i, j] = True
+
+
+@pytest.mark.filterwarnings("ignore:the answers leave the items")
+@pytest.mark.parametrize("pool_size", [None, 1, 100])
+@pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
+def test_under_the_posterior_of_a_gaussian_process(objective, pool_size):
+    for d, parts in ((3, {"linear": 3.0, "smooth": 2.0, "items": 0.5}), (3, {"items": False}), (0, {"items": 4.0})):
+        X, pairs, gp = answered(40, d, 60, **parts)
+        selection = ps.select(
+            X, 15, model=gp, objective=objective, comparisons=pairs[:20], pool_size=pool_size, n_jobs=1 + d % 2
+        )
+        assert_greedy_under(gp, X, selection, objective, taken(40, pairs[:20]))
+
+
+@pytest.mark.parametrize("refinements", [True, 6])
+@pytest.mark.parametrize("kind", ["all pairs", "groups", "a list"])
+def test_the_certificate_is_never_below_the_optimum(kind, refinements):
+    """Against every set of k pairs, of the extended features."""
+    groups, listed = [0, 0, 0, 1, 1, 1], [(0, 1), (2, 5), (1, 4), (0, 5)]
+    candidates = {"all pairs": all_pairs(6), "groups": pairs_within(groups), "a list": listed}[kind]
+    options = {"groups": {"candidates": ps.WithinGroups(groups)}, "a list": {"candidates": listed}}
+    for seed, compared in ((0, []), (1, [(0, 1), (3, 4)])):
+        X = np.random.default_rng(seed).standard_normal((6, 2))
+        Xe, A = extended(X, 0.7), information(X, 0.3, 0.7, (), compared)
+        outer = [np.outer(Xe[i] - Xe[j], Xe[i] - Xe[j]) for i, j in candidates if (i, j) not in compared]
+        for k in (1, 3):
+            best = max(np.linalg.slogdet(A + sum(some))[1] for some in combinations(outer, k)) - np.linalg.slogdet(A)[1]
+            selection = ps.select(
+                X, k, ridge=0.3, item_effects=0.7, comparisons=compared, certify=refinements, **options.get(kind, {})
+            )
+            assert selection.bound >= best
+            assert selection.gains.sum() <= best + 1e-9
+
+
+def test_refinements_tighten_the_certificate():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    once, often = (ps.select(X, 30, ridge=0.3, item_effects=0.5, certify=scans) for scans in (True, 15))
+    assert 0.5 < once.optimality < often.optimality <= 1
+    assert often.optimality > 0.85
+
+
+def test_resumed_runs_end_with_the_same_pairs(tmp_path):
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    options = {"ridge": 0.3, "item_effects": 0.5, "comparisons": [(0, 1), (2, 3)]}
+    whole = ps.select(X, 30, **options)
+    ps.select(X, 11, checkpoint=tmp_path / "run.json", **options)
+    went_on = ps.select(X, 30, checkpoint=tmp_path / "run.json", **options)
+    np.testing.assert_array_equal(went_on.pairs, whole.pairs)
+    np.testing.assert_allclose(went_on.logdet, whole.logdet, rtol=1e-9)
+    for changed, said in (
+        ({"item_effects": 0.6}, "item effects was 0.5, not 0.6"),
+        ({"item_effects": None}, "item effects was 0.5, not None"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            ps.select(X, 30, checkpoint=tmp_path / "run.json", **{**options, **changed})
+
+
+def test_resumed_under_a_gaussian_process(tmp_path):
+    X, pairs, gp = answered(40, 3, 100, linear=2.0, smooth=False, items=1.0)
+    options = {"model": gp, "comparisons": pairs, "objective": "averaged-d-optimal"}
+    whole = ps.select(X, 20, certify=3, **options)
+    ps.select(X, 7, checkpoint=tmp_path / "run.json", **options)
+    np.testing.assert_array_equal(ps.select(X, 20, checkpoint=tmp_path / "run.json", **options).pairs, whole.pairs)
+    assert 0.8 < whole.optimality <= 1
+    other = answered(40, 3, 120, linear=2.0, smooth=False, items=1.0)[2]
+    with pytest.raises(ValueError, match="differs"):
+        ps.select(X, 20, checkpoint=tmp_path / "run.json", **{**options, "model": other})
+
+
+def test_effects_that_vanish_change_nothing():
+    X = np.random.default_rng(0).standard_normal((60, 5))
+    plain = ps.select(X, 30, ridge=0.3, labeled=[1], comparisons=[(0, 1)])
+    nearly = ps.select(X, 30, ridge=0.3, labeled=[1], comparisons=[(0, 1)], item_effects=1e-12)
+    np.testing.assert_array_equal(nearly.pairs, plain.pairs)
+    np.testing.assert_allclose(nearly.logdet, plain.logdet, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("ridge", "offset"), [(1e-12, 0.0), (1e-6, 1e6), (1e6, 0.0)])
+def test_digits_are_kept(ridge, offset):
+    """Gains by a QR of the rows that A is the sum of, which forms neither A nor its inverse."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 6)) + offset
+    compared = [(0, 1), (1, 2), (5, 6)]
+    selection = ps.select(X, 25, ridge=ridge, item_effects=0.5, comparisons=compared, pool_size=100)
+    Xe = extended(X, 0.5)
+    rows = np.vstack([np.diag(np.concatenate([np.full(6, np.sqrt(ridge)), np.ones(50)]))])
+    picked = [*compared]
+    for (i, j), gain in zip(selection.pairs.tolist(), selection.gains, strict=True):
+        pairs = np.array(picked)
+        R = np.linalg.qr(np.vstack([rows, Xe[pairs[:, 0]] - Xe[pairs[:, 1]]]), mode="r")
+        centred = np.hstack([X - np.median(X, axis=0), Xe[:, 6:]])
+        Z = solve_triangular(R, centred.T, trans="T").T
+        d = np.sum((Z[:, None] - Z[None, :]) ** 2, axis=2)
+        d[tuple(pairs.T)] = -np.inf
+        assert d[i, j] >= np.triu(d).max() * (1 - 1e-6)
+        assert gain == pytest.approx(np.log1p(d[i, j]), rel=1e-6)
+        picked.append((i, j))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"X": None}, "give item_effects"),
+        ({"X": None, "item_effects": 1.0}, "n_items="),
+        ({"X": None, "item_effects": 1.0, "n_items": 1}, "at least two"),
+        ({"n_items": 5}, "n_items is for X=None"),
+        ({"item_effects": -1.0}, "item_effects must be a positive number, got -1.0"),
+        ({"item_effects": "large"}, "item_effects must be a positive number"),
+        ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out algorithm='scalar'"),
+        ({"item_effects": 1.0, "objective": "a-optimal"}, "leave them out for 'a-optimal'"),
+        ({"model": ps.BradleyTerryGP()}, "call its fit first"),
+    ],
+)
+def test_what_cannot_be_is_said(options, said):
+    X = np.random.default_rng(0).standard_normal((8, 2))
+    with pytest.raises(ValueError, match=said):
+        ps.select(**{"X": X, "k": 3, **options})
+
+
+def test_a_model_brings_its_own_settings():
+    X, _, gp = answered(20, 2, 40, linear=2.0, smooth=False, items=1.0)
+    for option in ({"ridge": 1.0}, {"item_effects": 1.0}):
+        with pytest.raises(ValueError, match="leave it out where model is one"):
+            ps.select(X, 3, model=gp, **option)
+    with pytest.raises(ValueError, match="features"):
+        ps.select(X[:, :1], 3, model=gp)
+
+
+def test_items_the_model_knows_and_others():
+    """By ids: some of its items in another order, and new ones of which only the features say something."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((30, 3)), index=[f"item {row}" for row in range(30)])
+    table.columns = ["a", "b", "c"]
+    pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(80)])
+    gp = ps.BradleyTerryGP(linear=2.0, smooth=1.0, items=1.0).fit(
+        table[:20], comparisons=pairs, outcomes=np.sign(rng.standard_normal(80))
+    )
+    asked = table.iloc[rng.permutation(30)[:22]]
+    selection = ps.select(asked, 10, model=gp)
+    assert_greedy_under(gp, asked, selection, "d-optimal", taken(22, ()))
+    assert set(selection.to_frame()["first"]) <= set(asked.index)
+
+
+def test_what_was_asked_but_not_answered_counts_as_picked():
+    X, pairs, gp = answered(30, 2, 60, linear=2.0, smooth=False, items=1.0)
+    first = ps.select(X, 12, model=gp, comparisons=pairs)
+    then = ps.select(X, 7, model=gp, comparisons=[*pairs.tolist(), *first.pairs[:5].tolist()])
+    np.testing.assert_array_equal(then.pairs, first.pairs[5:])
+    assert then.logdet_before == pytest.approx(first.logdet[4])
+
+
+def test_random_pairs_and_entropy_know_effects():
+    X, _, gp = answered(30, 2, 60, linear=2.0, smooth=False, items=1.0)
+    drawn = ps.select(X, 5, model=gp, objective="random", random_state=1, certify=True)
+    best = ps.select(X, 5, model=gp)
+    assert drawn.gains.sum() < best.gains.sum() <= drawn.bound
+    mean = gp.decision_function(X)
+    closest = ps.select(X, 1, model=gp, objective="entropy").pairs[0]
+    gaps = np.abs(mean[:, None] - mean[None, :])[np.triu_indices(30, 1)]
+    assert abs(mean[closest[0]] - mean[closest[1]]) == pytest.approx(gaps.min())
+
+
+THIRDS = [row % 3 for row in range(16)]
+SOME = [pair for pair in all_pairs(16) if sum(pair) % 3]
+WITHOUT_FEATURES = {
+    "all pairs": ({}, all_pairs(16)),
+    "groups": ({"candidates": ps.WithinGroups(THIRDS)}, pairs_within(THIRDS)),
+    "a list": ({"candidates": SOME}, SOME),
+    "capped": ({"max_per_item": 3}, all_pairs(16)),
+}
+
+
+@pytest.mark.parametrize("pool_size", [None, 1, 12])
+@pytest.mark.parametrize("kind", WITHOUT_FEATURES)
+def test_without_features(kind, pool_size):
+    """Pairs of items that nobody compared come first, in a random order, and then the best of the others."""
+    options, candidates = WITHOUT_FEATURES[kind]
+    for compared in ([], [(0, 1), (1, 2), (4, 9)]):
+        selection = ps.select(
+            None, 18, n_items=16, item_effects=2.0, comparisons=compared, pool_size=pool_size, **options
+        )
+        at_random = selection.diagnostics["paired_at_random"]
+        untouched = set(range(16)) - {item for pair in compared for item in pair}
+        assert len(np.unique(selection.pairs[:at_random])) == 2 * at_random
+        assert set(selection.pairs[:at_random].ravel().tolist()) <= untouched
+        assert at_random >= len(untouched) // 2 - 2
+        A = information(np.zeros((16, 0)), 1.0, 2.0, (), compared)
+        weights, cap = np.ones((16, 16)), options.get("max_per_item")
+        assert_greedy(selection, extended(np.zeros((16, 0)), 2.0), A, weights, candidates, compared, cap)
+
+
+def test_without_features_a_seed_decides(tmp_path):
+    options = {"n_items": 50, "item_effects": 1.0}
+    first, again = (ps.select(None, 30, **options).pairs for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    other = ps.select(None, 30, **options, random_state=1).pairs
+    assert not np.array_equal(other, first)
+    ps.select(None, 9, **options, checkpoint=tmp_path / "run.json")
+    np.testing.assert_array_equal(ps.select(None, 30, **options, checkpoint=tmp_path / "run.json").pairs, first)
+
+
+def test_without_features_many_items_are_not_scanned():
+    selection = ps.select(None, 1000, n_items=100_000, item_effects=1.0)
+    assert len(np.unique(selection.pairs)) == 2000
+    assert selection.diagnostics["paired_at_random"] == 1000
+    assert "scans" not in selection.diagnostics
+    np.testing.assert_allclose(selection.gains, np.log(3))
+    assert abs(selection.pairs.mean() / 50_000 - 1) < 0.1  # from everywhere
+
+
+def test_without_features_after_many_answers():
+    """Everything touched, ties everywhere: what is picked attains the maximum all the same."""
+    rng = np.random.default_rng(0)
+    compared = np.unique(np.sort(rng.permutation(90)[:80].reshape(40, 2), axis=1), axis=0)
+    selection = ps.select(None, 70, n_items=90, item_effects=3.0, comparisons=compared, pool_size=300)
+    nothing = np.zeros((90, 0))
+    A = information(nothing, 1.0, 3.0, (), compared)
+    mine, best = largest_gains(extended(nothing, 3.0), A, np.ones((90, 90)), selection.pairs, taken(90, compared))
+    np.testing.assert_allclose(mine, best, rtol=1e-9)
