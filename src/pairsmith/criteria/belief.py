@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.features import Features, from_array
 from pairsmith.design.information import Beginning
+from pairsmith.model.joint import NO_SCORES, Joint
 from pairsmith.problem import Problem
 
 if TYPE_CHECKING:
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 class Belief:
     """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average.
 
-    Under a Gaussian process items have effects of their own as well, and `open` is what it knows.
+    Under a Gaussian process items have effects of their own as well: `open` is what it knows, `joint` the scores with
+    those effects, and a new item has an effect of variance `new_effect`.
     """
 
     coef: Floats
     covariance_root: Floats
     scores: Floats  # of all items
     open: Beginning | None = None
+    joint: Joint = NO_SCORES
+    new_effect: float = 0.0
 
 
 NO_BELIEF = Belief(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
@@ -78,9 +82,10 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     Psi = learned.coordinates(learned.linear)
     Psi = np.vstack([Psi, np.zeros((len(posterior.effects) - t, Psi.shape[1]))])
     shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
-    coordinates, root = learned.coordinates(linear), posterior.root
+    coordinates, root, weights = learned.coordinates(linear), posterior.root, Psi.T @ posterior.pull
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
+        weights = np.zeros(1)
     known = Beginning(
         learned.variances["items"],
         here,
@@ -94,8 +99,9 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if names is not None:
         ids = np.empty(n, dtype=object)
         ids[:] = names.to_list()
-    mean = learned.joint(learned.coordinates(linear), number).mean[:n]
-    belief = Belief(np.zeros(len(root)), root, mean, known)
+    joint = learned.joint(learned.coordinates(linear), number).without_last()
+    effect = learned.variances["items"]
+    belief = Belief(weights, root, joint.mean, known, joint, effect)
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 
