@@ -164,7 +164,14 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
         raise ValueError(
             f"{path}: item {column.index[at]!r} has {value!r} in column {name!r}; write decimals with a point"
         )
-    held = "no value" if empty else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
+    if empty:
+        count = int(column.isna().sum())
+        raise ValueError(
+            f"{path}: column {name!r} has {count} missing value{'s' * (count != 1)}, the first of item"
+            f" {column.index[at]!r}; fill {'them' if count != 1 else 'it'} in, leave out the"
+            f" row{'s' * (count != 1)}, or name the feature columns with --features"
+        )
+    held = f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
     raise ValueError(
         f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
         " fill it in, or name the feature columns with --features"

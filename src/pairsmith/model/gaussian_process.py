@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.options import as_generator, as_whole
-from pairsmith.data.user_features import check_exact, without_ids
+from pairsmith.data.user_features import checked_table
 from pairsmith.model import raters as rating
 from pairsmith.model.evidence import Given, check
 from pairsmith.model.expectation_propagation import Answers, summed
@@ -274,8 +274,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             n, names, number = self.n_items_, self.ids_, np.arange(self.n_items_)
             linear = np.zeros((n, 0))
         else:
-            X, names = without_ids(X)
-            check_exact(X, names)
+            X, names = checked_table(X)
             if self.n_features_in_ == 0 and getattr(X, "shape", (1, 1))[1:] == (0,):
                 X = np.zeros((len(X), 0))
             else:
