@@ -231,7 +231,7 @@ def test_numbers_of_other_kinds():
     )
     assert len(selection) == 3
     wide = pl.DataFrame(X).with_columns(pl.Series("w", [None, *range(9)], dtype=pl.Int128))
-    with pytest.raises(ValueError, match="column 'w' has 1 missing value .* at row 0"):
+    with pytest.raises(ValueError, match=r"column 'w' has 1 missing value .* at row 0"):
         ps.select(wide, 1)
 
 

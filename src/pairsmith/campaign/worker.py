@@ -34,10 +34,10 @@ def watch(store: Store) -> None:
     from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.guard import Gone
     from pairsmith.campaign.planning import Planner
-    from pairsmith.campaign.report import make_report
+    from pairsmith.campaign.report import Memory, make_report
     from pairsmith.campaign.snapshot import take_snapshot
 
-    keep_rounds_ahead = Planner(store)
+    keep_rounds_ahead, memory = Planner(store), Memory()
     reported: tuple[int, ...] | None = None
     while True:
         try:
@@ -45,9 +45,9 @@ def watch(store: Store) -> None:
             keep_rounds_ahead()
             changed = dashboard.changes(store)
             if changed != reported:
-                # A report fits many models. People must not run out of pairs meanwhile, so before each of them it lets
-                # the planner look; the report itself stays with the snapshot that it began with.
-                report = make_report(take_snapshot(store), before_each_model=keep_rounds_ahead)
+                # A report may fit many models. People must not run out of pairs meanwhile, so before each of them it
+                # lets the planner look; the report itself stays with the snapshot that it began with.
+                report = make_report(take_snapshot(store), keep_rounds_ahead, memory)
                 dashboard.save_report(store, report)
                 dashboard.save_problem(store, "")
                 reported = changed

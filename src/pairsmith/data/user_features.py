@@ -101,9 +101,9 @@ def without_ids(X: Any) -> tuple[Any, Any]:
 
 
 def checked_table(X: Any) -> tuple[Any, Any]:
-    """X without its items' ids, and these, where an estimator is given it: what scikit-learn would not say well is said.
+    """X without its items' ids, and these, for an estimator of scikit-learn, which checks what is not checked here.
 
-    That is, masks, whole numbers that float64 cannot hold, and missing or infinite numbers.
+    Refused are masks, whole numbers that float64 cannot hold, and missing or infinite numbers.
     """
     X, names = without_ids(X)
     check_exact(X, names)
