@@ -115,7 +115,7 @@ def test_stop_advice(tmp_path, make):
     assert make_report(take_snapshot(store))["advice"]["stop"]
     falling = [{"answers": mark, "doubt": 0.4 - mark / 400} for mark in range(10, 101, 10)]
     assert not advise(falling)["stop"]
-    assert "and falls: it was 22.5% before the last 30 answers" in advise(falling)["text"]
+    assert "15.0% and still falls (22.5% before the last 30 answers)" in advise(falling)["text"]
     for level, done in ((FAIRLY_SURE, True), (2 * FAIRLY_SURE, False)):  # what hardly changes is done only where sure
         flat = [{"answers": mark, "doubt": level - LITTLE * mark / 100} for mark in range(10, 101, 10)]
         assert advise(flat)["stop"] == done

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pairsmith as ps
 from oracle import assert_greedy, pairs_within
 from pairsmith import cli
 from pairsmith.criteria import CRITERIA
@@ -502,7 +503,7 @@ def test_who_answered_counts_and_is_told(run, rated):
     assert rows["dice"][3] == "40"
     named = pd.read_csv("rated.csv", dtype=str).rename(columns={"rater": "labeller"})
     named.to_csv("exported.csv", index=False)  # as campaigns call them
-    assert run("fit items.csv exported.csv -o other.json")[1].replace("other", "model") == out
+    assert run("fit items.csv exported.csv -o other.json")[1].replace("other.json", "model.json") == out
     assert refused(run("fit items.csv rated.csv outcomes.csv -o m.json"), "outcomes.csv has no column rater, which")
     named.assign(labeller=["", *named.labeller[1:]]).to_csv("gap.csv", index=False)
     assert refused(run("fit items.csv gap.csv -o m.json"), "row 1 has nothing in column 'labeller'")

@@ -224,10 +224,15 @@ def advise(curve: list[dict[str, Any]]) -> dict[str, Any]:
         return {"stop": False, "text": f"Too early to tell: advice comes after {FEW} answers."}
     now = curve[-1]["doubt"]
     before = max((point for point in curve if point["answers"] <= 0.75 * total), key=lambda point: point["answers"])
-    is_now = f"the chance that two items stand in the wrong order is {now:.1%}"
-    was = f"it was {before['doubt']:.1%} before the last {total - before['answers']} answers"
+    chance = f"the chance that two items stand in the wrong order is {now:.1%}"
+    was = f"({before['doubt']:.1%} before the last {total - before['answers']} answers)"
     falls = before["doubt"] - now >= LITTLE
     if now <= SURE or (now <= FAIRLY_SURE and not falls):
-        return {"stop": True, "text": f"You can stop: {is_now}; {was}."}
-    how = f", and falls: {was}" if falls else f". It hardly falls any more ({was}), so it takes many more to lower it"
-    return {"stop": False, "text": f"Go on, unless that is sure enough: {is_now}{how}."}
+        return {"stop": True, "text": f"You can stop: {chance} {was}."}
+    if falls:
+        return {"stop": False, "text": f"Go on: {chance} and still falls {was}."}
+    return {
+        "stop": False,
+        "text": f"Go on where that is not sure enough, but many more answers will be needed: {chance} and hardly falls"
+        f" any more {was}.",
+    }
