@@ -557,6 +557,14 @@ def test_items_that_the_model_has_not_seen_are_ranked_and_said_to_be_new(run, an
     assert run("rank all.csv model.json")[2].startswith("Note: all 12 items were not there")
 
 
+def test_islands_are_said_once(run):
+    Path("apart.csv").write_text("winner,loser\n000,001\n001,002\n005,006\n006,005\n")
+    code, _, err = run("fit items.csv apart.csv -o model.json")
+    assert code == 0
+    assert err.startswith("Warning: the answers leave the items in 2 islands that were never compared with each other")
+    assert err.count("\n") == 1
+
+
 def test_models_of_both_kinds_are_read_and_told_apart(run, answered):
     run("fit items.csv outcomes.csv -o linear.json --linear")
     run("fit items.csv outcomes.csv -o model.json")

@@ -76,9 +76,9 @@ def fit(
 ) -> None:
     """Fit a Bradley-Terry model to answers.
 
-    Scores have a part that is linear in the features, one that is smooth in them, and one of each item's own; how large
-    each is the answers tell. A column rater (or labeller) of the answers says who gave them, and a column left what was
-    shown first: then how well each rater tells items apart counts too.
+    Scores are linear and smooth in the features, with a part of each item's own; the answers tell how large each is.
+
+    A column rater (or labeller) of the answers says who gave them, a column left which item was shown first.
 
     [bold]pairsmith fit items.csv answers.csv -o model.json[/bold]
     """

@@ -102,7 +102,7 @@ def select(
         ),
     ] = "d-optimal",
     model: Annotated[
-        Path | None, typer.Option(help="A model that pairsmith fit wrote, for the objectives that use one.")
+        Path | None, typer.Option(help="A model that pairsmith fit --linear wrote, for the objectives that use one.")
     ] = None,
     algorithm: Annotated[
         str,
