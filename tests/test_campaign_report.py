@@ -9,7 +9,7 @@ import pytest
 
 import pairsmith as ps
 from campaigns import answer_next
-from pairsmith.campaign import leases, people, planning
+from pairsmith.campaign import leases, people, planning, report
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.dashboard import EMPTY_REPORT
 from pairsmith.campaign.learning import evidence, fit_model
@@ -136,7 +136,7 @@ def test_it_does_not_claim_what_features_cannot_tell(tmp_path, make, seed):
     wrong = np.mean((scores[i] > scores[j]) != (truth[i] > truth[j]))
     assert model.doubt_ > wrong / 2
     assert model.doubt_ < 0.2
-    report = make_report(snapshot, memory=Memory(model=model, points=all_known(snapshot, model)))
+    report = make_report(snapshot, Memory(model=model, points=all_known(snapshot, model)))
     assert f"{model.doubt_:.1%}" in report["advice"]["text"]
     assert report["learned"]["explained"] < 0.5
     assert report["learned"]["doubt"] == pytest.approx(model.doubt_, abs=1e-3)
@@ -164,38 +164,29 @@ def test_the_report_of_nothing_is_empty(tmp_path, make):
     assert not report["advice"]["stop"]
 
 
-def test_others_have_their_turn_before_each_point_and_change_nothing(tmp_path, make):
-    store = make(str(tmp_path / "t.db"), n=10, k=20)
-    for _ in range(6):
-        answer_next(store)
-    expected = make_report(take_snapshot(store))
-    turns = []
-
-    def meanwhile():
-        turns.append(len(take_snapshot(store).answers))
-        answer_next(store)  # somebody answers while the report is made
-
-    assert make_report(take_snapshot(store), meanwhile) == expected
-    assert turns == [6, 7]
-    assert [point["answers"] for point in expected["curve"]] == [4, 6]
-
-
-def test_a_report_computes_what_the_last_one_did_not(tmp_path, make):
+def test_a_report_computes_what_the_last_one_did_not(tmp_path, make, monkeypatch):
     store = make(str(tmp_path / "t.db"), n=10, k=40)
     memory, fits = Memory(), []
+
+    def counted(snapshot, model):
+        fits.append(len(snapshot.answers))
+        return fit_model(snapshot, model)
+
+    monkeypatch.setattr(report, "fit_model", counted)
     for total in (6, 7, 7):
         while len(take_snapshot(store).answers) < total:
             answer_next(store)
-        report = make_report(take_snapshot(store), lambda: fits.append(total), memory)  # noqa: B023
-        assert [point["answers"] for point in report["curve"]] == [4, total]
-    assert fits == [6, 6, 7]
+        found = make_report(take_snapshot(store), memory)
+        assert [point["answers"] for point in found["curve"]] == [4, total]
+    assert fits == [4, 6, 7]
     me = people.local_person(store)
     leases.undo(store, me, leases.progress(store, me)["undo"])
     answer_next(store, "tie")  # another answer in its place
-    changed = make_report(take_snapshot(store), lambda: fits.append(8), memory)
-    assert fits[3:] == [8]
-    assert changed["curve"][:-1] != report["curve"][:-1]  # the AUC is over all answers, of which one is another now
-    assert [point["doubt"] for point in changed["curve"]][:-1] == [point["doubt"] for point in report["curve"]][:-1]
+    changed = make_report(take_snapshot(store), memory)
+    assert fits == [4, 6, 7, 7]
+    assert changed["curve"][0]["auc"] != found["curve"][0]["auc"]  # which is over all answers
+    assert changed["curve"][0]["doubt"] == found["curve"][0]["doubt"]
+    assert changed["curve"][1]["doubt"] != found["curve"][1]["doubt"]
 
 
 def test_doubt_is_how_often_two_items_stand_in_the_wrong_order(tmp_path, make):

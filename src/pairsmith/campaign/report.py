@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -46,18 +45,10 @@ class Memory:
     points: dict[str, Point] = field(default_factory=dict)  # by the answers that they are of
 
 
-def make_report(
-    snapshot: CampaignSnapshot,
-    before_each_model: Callable[[], object] = lambda: None,
-    memory: Memory | None = None,
-) -> dict[str, Any]:
-    """Everything that takes computing, as plain JSON.
-
-    A model is fitted for each point of the curve that `memory` does not have. Before each `before_each_model` is
-    called, for what cannot wait until the report is done; it does not change the snapshot.
-    """
+def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dict[str, Any]:
+    """Everything that takes computing, as plain JSON; a model is fitted for each point that `memory` does not have."""
     memory = Memory() if memory is None else memory
-    curve = _curve(snapshot, before_each_model, memory)
+    curve = _curve(snapshot, memory)
     model = _fitted(snapshot, memory)
     if model is None:
         return EMPTY_REPORT | {"advice": advise([])}
@@ -83,7 +74,7 @@ def _ranking(model: BradleyTerryGP, snapshot: CampaignSnapshot) -> list[list[Any
     return [[name, *row, *ends] for name, row, ends in zip(table.index, numbers, ranks, strict=True)]
 
 
-def _curve(snapshot: CampaignSnapshot, before_each_model: Callable[[], object], memory: Memory) -> list[dict[str, Any]]:
+def _curve(snapshot: CampaignSnapshot, memory: Memory) -> list[dict[str, Any]]:
     """After so many answers: AUC, doubt in the ranking, log det gained, and by random pairs.
 
     The AUC is over all answers, each predicted without it: those that came later by the model of that time, the others
@@ -105,7 +96,6 @@ def _curve(snapshot: CampaignSnapshot, before_each_model: Callable[[], object], 
         before = replace(snapshot, answers=snapshot.answers[:mark])
         keys.append(_name_of(before))
         if keys[-1] not in memory.points:
-            before_each_model()
             memory.points[keys[-1]] = _point(before, memory)
         point = memory.points[keys[-1]]
         distinct = int(np.searchsorted(first_answers, mark))
