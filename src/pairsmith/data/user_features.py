@@ -111,9 +111,11 @@ def checked_table(X: Any) -> tuple[Any, Any]:
     numbers: Any = None
     with suppress(TypeError, ValueError, OverflowError):  # of what is no table of numbers scikit-learn speaks
         if columns is not None and not _is_polars(X):
-            numbers = X.to_numpy(dtype=np.float64, na_value=np.nan)
+            if all(getattr(dtype, "kind", "O") != "c" for dtype in X.dtypes):
+                numbers = X.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            numbers = np.asarray(X.to_numpy() if columns is not None else X, dtype=np.float64)
+            array: Any = np.asarray(X.to_numpy() if columns is not None else X)
+            numbers = array.astype(np.float64, copy=False) if array.dtype.kind in "biufO" else None
     if numbers is not None and numbers.ndim == 2 and numbers.size:
         check_finite(from_array(numbers), columns, names)
     return X, names
