@@ -12,8 +12,8 @@ items, with Lambda = diag(omega 1) - omega and M = C Lambda C, what a pair is wo
 
     gain(i, j) = 1/2 (M_ii + M_jj - 2 M_ij) w / (1 + w d_ij).
 
-w = k sigma'(k m), k = 1 / sqrt(1 + pi v / 8), is the mean of p (1 - p) over what the model leaves open of the pair. After
-a pick C and M change by ranks one and two; omega and w stay as they were before the first pick.
+w = k sigma'(k m), k = 1 / sqrt(1 + pi v / 8), is the mean of p (1 - p) over what the model leaves open of the pair.
+After a pick C and M change by ranks one and two; omega and w stay as they were before the first pick.
 
 The items whose order is wanted may be others than those that are asked about: then M = T'Lambda T, T the covariance of
 their scores with those of the items at hand. `goal` says which: "ranking" is about all pairs of items at hand, "top"
@@ -102,7 +102,8 @@ class _Believed:
     def gaps(self, i: Any, j: Any) -> Floats:
         """The variance of f_i - f_j."""
         own = np.diag(self.C)
-        return np.maximum(own[i] + own[j] - 2 * self.C[i, j], 0.0)
+        found: Floats = np.maximum(own[i] + own[j] - 2 * self.C[i, j], 0.0)
+        return found
 
     def weights(self, i: Any, j: Any) -> Floats:
         """The mean of p (1 - p)."""

@@ -23,6 +23,9 @@ class Goal(NamedTuple):
     top: int = 0
 
 
+RANKING = Goal()
+
+
 @dataclass(frozen=True)
 class Work:
     """A problem and what changes as pairs are picked.
@@ -41,5 +44,5 @@ class Work:
     pool_size: int | None = None  # how many pairs the engine keeps between two scans; None: it chooses
     before_picks: Callable[[], Design] | None = None  # makes the design anew, as it was before the first pick
     scan: Callable[..., Scan] = Scan  # how the engine and the certificate look at all pairs: here, or on a cluster
-    goal: Goal = Goal()
+    goal: Goal = RANKING
     diagnostics: dict[str, Any] = field(default_factory=dict)  # what steps count on the way
