@@ -79,10 +79,10 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     item[place] = here
     first, second = item[learned.answers.first], item[learned.answers.second]
     between = np.sort(np.column_stack([first, second])[(first >= 0) & (second >= 0)], axis=1)
-    Psi = learned.coordinates(learned.linear)
-    Psi = np.vstack([Psi, np.zeros((len(posterior.effects) - t, Psi.shape[1]))])
+    Psi = learned.parts.prior(learned.variances).features
     shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
     coordinates, root, weights = learned.coordinates(linear), posterior.root, Psi.T @ posterior.pull
+    joint = learned.joint(coordinates, number).without_last()
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
         weights = np.zeros(1)
@@ -99,9 +99,7 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if names is not None:
         ids = np.empty(n, dtype=object)
         ids[:] = names.to_list()
-    joint = learned.joint(learned.coordinates(linear), number).without_last()
-    effect = learned.variances["items"]
-    belief = Belief(weights, root, joint.mean, known, joint, effect)
+    belief = Belief(weights, root, joint.mean, known, joint, learned.variances["items"])
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 

@@ -32,6 +32,7 @@ from scipy.special import ndtr
 from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
+from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.steps import Step, Steps
 from pairsmith.design.weights import logistic_weight
 
@@ -122,13 +123,14 @@ class _Believed:
         c, t = self.C[:, i] - self.C[:, j], self.T[:, i] - self.T[:, j]
         root = np.sqrt(weight / (1 + weight * max(c[i] - c[j], 0.0)))
         c, t = root * c, root * t
-        towards = self.Lambda @ t
-        bent = self.T.T @ towards - 0.5 * float(t @ towards) * c
-        # Transposed, matrices are as BLAS wants them, and are changed where they are.
-        dsyr2(-1.0, bent, c, lower=1, a=self.M.T, overwrite_a=1)
-        dger(-1.0, c, t, a=self.T.T, overwrite_a=1)
-        if self.C is not self.T:
-            dger(-1.0, c, c, a=self.C.T, overwrite_a=1)
+        with single_threaded_blas():  # a pass over a matrix is not faster on two threads, and waits for both
+            towards = self.Lambda @ t
+            bent = self.T.T @ towards - 0.5 * float(t @ towards) * c
+            # Transposed, matrices are as BLAS wants them, and are changed where they are.
+            dsyr2(-1.0, bent, c, lower=1, a=self.M.T, overwrite_a=1)
+            dger(-1.0, c, t, a=self.T.T, overwrite_a=1)
+            if self.C is not self.T:
+                dger(-1.0, c, c, a=self.C.T, overwrite_a=1)
 
 
 def _importance(mean: Floats, covariance: Floats) -> Floats:
