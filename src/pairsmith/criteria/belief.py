@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.features import Features, from_array
+from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
 from pairsmith.problem import Problem
 
@@ -32,6 +34,7 @@ class Belief:
     open: Beginning | None = None
 
 
+FEW = 1500  # items up to which products are faster on one thread
 NO_BELIEF = Belief(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
 
@@ -66,19 +69,23 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
         raise ValueError("model must be fitted; call its fit first")
     linear, number, names = model.placed(X)
     learned, n = model.learned_, len(linear)
-    posterior, t = learned.posterior, len(learned.items)
+    t = len(learned.items)
     # Where in the posterior each item is that was compared, and which item is at each of those places.
     at = np.minimum(np.searchsorted(learned.items, number), max(0, t - 1))
     here = np.flatnonzero((number >= 0) & (learned.items[at] == number)) if t else np.zeros(0, dtype=np.int64)
-    place = at[here]
-    item = np.full(t + 1, -1)
+    place, item = at[here], np.full(t + 1, -1)
     item[place] = here
     first, second = item[learned.answers.first], item[learned.answers.second]
     between = np.sort(np.column_stack([first, second])[(first >= 0) & (second >= 0)], axis=1)
-    Psi = learned.coordinates(learned.linear)
-    Psi = np.vstack([Psi, np.zeros((len(posterior.effects) - t, Psi.shape[1]))])
-    shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
-    coordinates, root = learned.coordinates(linear), posterior.root
+    with single_threaded_blas() if max(n, t) <= FEW else nullcontext():
+        posterior, coordinates = learned.posterior, learned.coordinates(linear)
+        Psi = coordinates[item[:-1]] if len(here) == t else learned.coordinates(learned.linear)
+        # The last may be the threshold of labels, which has no features.
+        Psi = np.vstack([Psi, np.zeros((len(posterior.effects) - t, Psi.shape[1]))])
+        shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
+        mean = coordinates @ (Psi.T @ posterior.pull)
+    mean[here] = posterior.mean[place]
+    root = posterior.root
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
     known = Beginning(
@@ -94,7 +101,6 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if names is not None:
         ids = np.empty(n, dtype=object)
         ids[:] = names.to_list()
-    mean = learned.joint(linear, number).mean[:n]
     belief = Belief(np.zeros(len(root)), root, mean, known)
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 

@@ -153,11 +153,15 @@ class Design:
         Y = self.rows(items)
         if self.effects is not None:
             Y = Y + self.effects.shifts(items)
-        for factor in self.whitener():
-            Y = Y @ factor
         first, second = place.reshape(2, -1)
-        found = np.empty(len(i))
-        pair_distances(Y, Y, first, second, found)
+        if len(i) <= len(items):  # differences first: they are no more rows than there are items
+            U = (Y[first] - Y[second]) @ self.root
+            found: Floats = np.einsum("ea,ea->e", U, U)
+        else:
+            for factor in self.whitener():
+                Y = Y @ factor
+            found = np.empty(len(i))
+            pair_distances(Y, Y, first, second, found)
         if self.effects is not None:
             found += self.effects.between(i, j)
         return found * (self.weight(i, j) if weight is None else weight)
