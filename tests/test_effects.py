@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from oracle import all_pairs, allowed_pairs, pairs_within
+from pairsmith import selection as selection_module
 
 LIST = [(0, 1), (0, 2), (1, 5), (3, 4), (2, 3), (4, 5), (6, 8), (1, 8), (0, 8), (9, 11), (10, 13), (5, 13), (2, 12)]
 GROUPS = [row % 3 for row in range(14)]
@@ -378,3 +379,32 @@ def test_without_features_after_many_answers():
     A = information(nothing, 1.0, 3.0, (), compared)
     mine, best = largest_gains(extended(nothing, 3.0), A, np.ones((90, 90)), selection.pairs, taken(90, compared))
     np.testing.assert_allclose(mine, best, rtol=1e-9)
+
+
+@pytest.mark.parametrize("pool_size", [None, 1, 12])
+def test_among_some_of_the_items(pool_size):
+    """Effects of items that are no candidates are left out, and what their answers say of the features is not."""
+    rng = np.random.default_rng(0)
+    X, some = rng.standard_normal((30, 3)), np.sort(rng.choice(30, 12, replace=False))
+    compared = np.array([rng.choice(30, 2, replace=False) for _ in range(25)])
+    candidates = [(int(i), int(j)) for i, j in combinations(some, 2)]
+    for effect in (None, 0.5):
+        options = {"ridge": 0.3, "comparisons": compared, "pool_size": pool_size, "certify": 2}
+        selection = ps.select(X, 9, item_effects=effect, candidates=ps.Among(some), **options)
+        listed = ps.select(X, 9, item_effects=effect, candidates=candidates, **options)
+        np.testing.assert_array_equal(selection.pairs, listed.pairs)
+        assert selection.bound == pytest.approx(listed.bound)
+        if effect is not None:
+            A = information(X, 0.3, effect, (), compared)
+            assert_greedy(selection, extended(X, effect), A, np.ones((30, 30)), candidates, np.sort(compared, axis=1))
+    with pytest.raises(ValueError, match="items"):
+        ps.select(X, 3, candidates=ps.Among([1, 30]))
+
+
+def test_what_effects_of_many_items_take_is_said_before_any_work(monkeypatch):
+    monkeypatch.setattr(selection_module, "_MANY_TOUCHED", 20)
+    with pytest.warns(UserWarning, match=r"the effects of 22 items .* candidates=ps.Among"):
+        ps.select(None, 11, n_items=40, item_effects=1.0)
+    monkeypatch.setattr(selection_module, "available_memory", lambda: 1 << 30)
+    with pytest.raises(ValueError, match=r"the effects of 90,000 items that are or will be compared take 65 GB"):
+        ps.select(None, 45_000, n_items=100_000, item_effects=1.0)

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairsmith import datasets
-    from pairsmith.data.candidates import AllPairs, PairList, WithinGroups
+    from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
@@ -46,6 +46,7 @@ __version__ = "0.1.0.dev0"
 # Loaded on first use: numba and its compiled kernels take a while, and `import pairsmith` should not.
 _HOME = {
     "AllPairs": "data.candidates",
+    "Among": "data.candidates",
     "PairList": "data.candidates",
     "WithinGroups": "data.candidates",
     "BradleyTerry": "model.bradley_terry",
@@ -58,6 +59,7 @@ _HOME = {
 
 __all__ = [
     "AllPairs",
+    "Among",
     "BradleyTerry",
     "BradleyTerryCV",
     "BradleyTerryGP",

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
 _BYTES_PER_FEATURE = 32  # that the engine takes for a number of X, roughly: its whitened forms and their copies
 _ENOUGH = 1 << 31  # bytes: what a small problem is given without asking the machine, which takes a while
+_MANY_TOUCHED = 20_000  # items with effects of which something is known: more are worth a warning
 _SHARE = 0.5  # of the memory that is free, for the search; the rest: buffers it does not count, other processes
 
 
@@ -197,6 +198,8 @@ def select(
         answered=items.answered,
     )  # fmt: skip
     memory = _memory_for(problem, criterion, algorithm)
+    if items.effects is not None:
+        _tell_cost(problem, memory)
     belief = NO_BELIEF
     if criterion.needs_model:
         belief = items.belief or belief_of(problem, model, criterion.name)
@@ -327,6 +330,23 @@ def _check_effects(criterion: Criterion, algorithm: str) -> None:
         raise ValueError(f"item_effects and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}")
     if algorithm in ALGORITHMS:
         raise ValueError(f"item_effects and a BradleyTerryGP are for the engine; leave out algorithm={algorithm!r}")
+
+
+def _tell_cost(problem: Problem, memory: int) -> None:
+    """What effects of many items take is said before any work, and refused where there is no memory for it."""
+    rows = problem.rows
+    concerned = int(np.sum(rows.degrees() > 0))
+    touched = min(concerned, problem.touched + 2 * problem.k)
+    size, pairs = 8 * touched**2, len(rows) / concerned**2 * touched**2
+    told = (
+        f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB, and every scan looks"
+    )
+    told += f" at {pairs:.1g} pairs of them in float64"
+    less = "candidates=ps.Among(a random sample of the items) takes less"
+    if size > memory:
+        raise ValueError(f"{told}; {memory / 1e9:.0f} GB may be used; {less}, or ask for fewer pairs")
+    if touched > _MANY_TOUCHED:
+        warnings.warn(f"{told}; {less}, and a certificate then speaks of that sample", stacklevel=3)
 
 
 def _features_of(X: Any, cluster: Cluster | None) -> tuple[Features, npt.NDArray[Any] | None]:
