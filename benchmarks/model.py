@@ -1,20 +1,41 @@
-"""BradleyTerry beside scikit-learn's LogisticRegression on the same rows: 100,000 comparisons of 10,000 items, d = 400.
+"""The models' time: BradleyTerry beside scikit-learn's LogisticRegression, BradleyTerryGP beside Cholesky factors.
 
-python benchmarks/model.py
+    python benchmarks/model.py             # all but the last row: about two minutes
+    python benchmarks/model.py --large     # 100,000 answers to 10,000 items as well: ten minutes more
+
+BradleyTerry and LogisticRegression fit the same rows: 100,000 comparisons of 10,000 items, d = 400. BradleyTerryGP
+learns its variances from the answers as well; what a step of it costs is a Cholesky factor as large as there are
+answers or coefficients, whichever are fewer, and one such factorization is timed in the same run. Then it is fitted
+again to 20 more answers, from where it was. Each row is a process of its own, so that its memory is its own.
 """
 
 from __future__ import annotations
 
+import argparse
+import multiprocessing
+import resource
 import time
+import warnings
 
 import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.linalg import cholesky
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import pairsmith as ps
 
+MORE = 20
+ROWS = [  # answers, items, features, and the seconds and gigabytes that are wished for
+    (200, 500, 50, 0.5, None),
+    (1_000, 1_000, 50, 4, None),
+    (10_000, 5_000, 100, 60, 3),
+]
+LARGE = (100_000, 10_000, 100, 600, 6)
 
-def main() -> None:
+
+def beside_logistic_regression() -> None:
     rng = np.random.default_rng(0)
     n, m, d, ridge = 10_000, 100_000, 400, 1.0
     X = rng.standard_normal((n, d))
@@ -38,6 +59,60 @@ def main() -> None:
             f"LogisticRegression {theirs:.2f} s (gradient {norms[0]:.1e} of its scale), BradleyTerry with differences"
             f" and posterior {ours:.2f} s ({norms[1]:.1e}): {ours / theirs:.2f} times"
         )
+
+
+def gaussian_process(count: int, n: int, d: int) -> tuple[float, float, float, float]:
+    """Seconds of a fit, of a fit with MORE answers that starts from it, and of a Cholesky factor; gigabytes."""
+    warnings.filterwarnings("ignore", message="the answers leave")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    scores = 1.5 * X @ rng.standard_normal(d) / np.sqrt(d) + rng.standard_normal(n)
+    first = rng.integers(n, size=count + MORE)
+    pairs = np.column_stack([first, (first + rng.integers(1, n, size=count + MORE)) % n])
+    outcomes = np.where(rng.random(count + MORE) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+    model = ps.BradleyTerryGP(warm_start=True)
+    seconds = []
+    for answers in (count, count + MORE):
+        began = time.perf_counter()
+        model.fit(X, comparisons=pairs[:answers], outcomes=outcomes[:answers])
+        seconds.append(time.perf_counter() - began)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    size = min(count, n + d)
+    some = np.eye(size) + 0.1
+    began = time.perf_counter()
+    cholesky(some, check_finite=False)
+    return seconds[0], seconds[1], time.perf_counter() - began, memory
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", action="store_true", help="the row of 100,000 answers as well")
+    parser.add_argument("--only-gp", action="store_true", help="BradleyTerryGP alone")
+    chosen = parser.parse_args()
+    if not chosen.only_gp:
+        beside_logistic_regression()
+    table = Table(title="BradleyTerryGP, variances included")
+    for column in (
+        "answers",
+        "N",
+        "d",
+        "seconds (wished)",
+        "one Cholesky",
+        "times that",
+        f"{MORE} more",
+        "GB (wished)",
+    ):
+        table.add_column(column, justify="right")
+    for count, n, d, wished, gigabytes in [*ROWS, *([LARGE] if chosen.large else [])]:
+        with multiprocessing.get_context("spawn").Pool(1) as process:
+            process.apply(gaussian_process, (50, 100, 5))  # what is loaded once is not timed
+            cold, warm, floor, memory = process.apply(gaussian_process, (count, n, d))
+        room = f"{memory:.1f}" + ("" if gigabytes is None else f" ({gigabytes})")
+        again = f"{warm:.2f} s, {cold / warm:.1f} times faster"
+        table.add_row(
+            f"{count:,}", f"{n:,}", f"{d}", f"{cold:.2f} ({wished})", f"{floor:.4f}", f"{cold / floor:.0f}", again, room
+        )
+    Console(width=140).print(table)
 
 
 if __name__ == "__main__":

@@ -1,48 +1,110 @@
 """How often intervals of BradleyTerryGP contain the truth, and how true its reliability is, where the model is true.
 
-    python experiments/intervals.py        # a minute or two
+    python experiments/intervals.py             # 300 simulations a line; what is done is not done again
+    python experiments/intervals.py --quick     # a minute
 
-Sixty items with four features; scores are linear in them with variance 2, beside effects of the items' own.
+Sixty items. With features: four, scores linear in them with variance 2, beside effects of the items' own; fitted as
+what they are (smooth=False), and by default, which has to find out that nothing else is smooth. Without features:
+effects alone. Answers to random pairs with the noise of the model. Asked: 90% intervals cover 87 to 93% of the true
+scores, and the reliability is within .03 of the squared correlation of true and estimated scores where that is .5 to
+.95.
 """
 
 from __future__ import annotations
 
+import argparse
 import warnings
+from typing import Any
 
+import common
+import model_report
 import numpy as np
-from rich.console import Console
-from rich.table import Table
+import pandas as pd
+from scipy import special  # a function of it would not reach other processes by its name
 
 import pairsmith as ps
 
-N, D, LINEAR, SEEDS = 60, 4, 2.0, 100
+N, D, LINEAR = 60, 4, 2.0
+ANSWERS = [100, 200, 400, 1000]
+# features, the parts fitted, variance of the items' effects
+TRUTHS = [
+    *((D, parts, effects) for parts in ("linear, items", "all") for effects in (0.0, 0.2, 1.0)),
+    *((0, "items", effects) for effects in (0.5, 1.0, 3.0)),
+]
+COVER, OFF, FROM, TO = (0.87, 0.93), 0.03, 0.5, 0.95
 
 
-def simulated(seed: int, count: int, items: float) -> tuple[float, float, float]:
+def simulated(features: int, parts: str, effects: float, answers: int, seed: int) -> list[dict[str, Any]]:
     """The share of 90% intervals that cover, the reliability claimed, and the squared correlation with the truth."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((N, D))
-    scores = np.sqrt(LINEAR / D) * X @ rng.standard_normal(D) + np.sqrt(items) * rng.standard_normal(N)
-    pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(count)])
-    chance = 1 / (1 + np.exp(scores[pairs[:, 1]] - scores[pairs[:, 0]]))
-    outcomes = np.where(rng.random(count) < chance, 1, -1)
-    model = ps.BradleyTerryGP(smooth=False).fit(X, comparisons=pairs, outcomes=outcomes)
-    ranking = model.rank(X).sort_index()
+    X = rng.standard_normal((N, features))
+    scores = np.sqrt(effects) * rng.standard_normal(N)
+    if features:
+        scores += np.sqrt(LINEAR / features) * X @ rng.standard_normal(features)
+    pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(answers)])
+    outcomes = np.where(rng.random(answers) < special.expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+    items = X if features else None
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")
+        model = ps.BradleyTerryGP(smooth="auto" if parts == "all" else False)
+        model.fit(items, comparisons=pairs, outcomes=outcomes, n_items=N)
+    ranking = model.rank(items).sort_index()
     level = ranking["score"].mean() - scores.mean()  # of which comparisons say nothing
     inside = (ranking["low"] - level <= scores) & (scores <= ranking["high"] - level)
-    return float(inside.mean()), model.reliability_, float(np.corrcoef(ranking["score"], scores)[0, 1] ** 2)
+    fit = np.corrcoef(ranking["score"], scores)[0, 1] ** 2 if np.ptp(ranking["score"]) > 0 else 0.0
+    return [{"cover": float(inside.mean()), "claimed": model.reliability_, "true": float(fit)}]
+
+
+def summarised(raw: pd.DataFrame) -> pd.DataFrame:
+    """Means over simulations, and by how much they miss what was asked for; nan where nothing was, 0 where reached."""
+    groups = raw.assign(off=raw.claimed - raw.true).groupby(["features", "parts", "effects", "answers"])
+    means = groups[["cover", "claimed", "true", "off"]].mean()
+    means["cover error"], means["off error"] = 1.96 * groups["cover"].sem(), 1.96 * groups["off"].sem()
+    means["cover missed"] = np.maximum(0, np.maximum(COVER[0] - means.cover, means.cover - COVER[1]))
+    missed = np.maximum(0, means.off.abs() - OFF)
+    means["reliability missed"] = missed.where((means.true >= FROM) & (means.true <= TO))
+    return means.assign(simulations=groups["cover"].size()).reset_index()
+
+
+def table(found: pd.DataFrame) -> model_report.Rows:
+    head = ["features", "parts fitted", "variance of effects", "answers", "intervals that cover, %", "asked: 87 to 93",
+            "reliability", "r², true", "asked: within .03"]  # fmt: skip
+    cells = []
+    for row in found.to_dict("records"):
+        cover, reliability = row["cover missed"], row["reliability missed"]
+        cells.append([
+            *(str(row[name]) for name in ("features", "parts", "effects")),
+            f"{row['answers']:,}",
+            f"{100 * row['cover']:.1f} ± {100 * row['cover error']:.1f}",
+            "reached" if cover == 0 else f"missed by {100 * cover:.1f}",
+            f"{row['claimed']:.3f}",
+            f"{row['true']:.3f}",
+            "" if np.isnan(reliability) else "reached" if reliability == 0 else f"missed by {reliability:.3f}",
+        ])  # fmt: skip
+    return head, cells
 
 
 def main() -> None:
-    warnings.filterwarnings("ignore", message="the answers leave")
-    table = Table(title=f"90% intervals of BradleyTerryGP, {N} items, {SEEDS} simulations")
-    for name in ("answers", "variance of effects", "intervals that cover", "reliability claimed", "true"):
-        table.add_column(name, justify="right")
-    for count in (100, 400):
-        for items in (0.001, 0.2, 1.0):
-            cover, claimed, true = np.mean([simulated(seed, count, items) for seed in range(SEEDS)], axis=0)
-            table.add_row(str(count), str(items), f"{cover:.1%}", f"{claimed:.3f}", f"{true:.3f}")
-    Console().print(table)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="5 simulations, nothing into docs/")
+    parser.add_argument("--simulations", type=int, help="a line; 300")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; all cores")
+    chosen = parser.parse_args()
+    results, page = common.HERE / "results", common.HERE.parent / "docs" / "model.md"
+    if chosen.quick:
+        results, page = results / "quick", common.HERE.parent / "figures" / "model.md"
+    results.mkdir(exist_ok=True)
+    simulations = chosen.simulations or (5 if chosen.quick else 300)
+    units = [
+        {"features": features, "parts": parts, "effects": effects, "answers": answers, "seed": seed}
+        for features, parts, effects in TRUTHS
+        for answers in ANSWERS
+        for seed in range(simulations)
+    ]
+    found = summarised(common.stored(results / "intervals-repetitions.csv", units, simulated, chosen.jobs))
+    found.to_csv(results / "intervals.csv", index=False, float_format="%.5f")
+    title = f"90% intervals of BradleyTerryGP, {N} items, {simulations} simulations a line"
+    model_report.publish({"intervals": (title, table(found))}, page)
 
 
 if __name__ == "__main__":

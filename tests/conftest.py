@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, settings
 
+import pairsmith as ps
 from campaigns import EVIL, PNG, client_of
 from pairsmith import cli
 from pairsmith.campaign.create import create
@@ -31,8 +32,8 @@ settings.load_profile("pairsmith")
 
 # `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that
 # take more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
-SLOW_FILES = "test_campaign_browser", "test_campaign_crash", "test_cluster"
-SLOW_FIXTURES = {"postgresql", "nginx", "browser"}
+SLOW_FILES = "test_campaign_browser", "test_campaign_crash"
+SLOW_FIXTURES = {"postgresql", "nginx", "browser", "farm", "shared"}
 
 
 def pytest_collection_modifyitems(items):
@@ -184,10 +185,43 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def samples(tmp_path, monkeypatch):
+    """The working folder, with twelve items in items.csv, with their groups in grouped.csv, labels and answers."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.standard_normal((12, 3)), columns=["f_1", "f_2", "f_3"])
+    items.insert(0, "id", [f"{row:03d}" for row in range(12)])
+    items.to_csv("items.csv", index=False)
+    items.assign(prompt=["p", "q", "NA"] * 4).to_csv("grouped.csv", index=False)
+    (tmp_path / "labels.csv").write_text("id,label\n001,1\n007,-1\n009,\n")
+    (tmp_path / "answers.csv").write_text("winner,loser\n000,003\n006,009\n")
+    return tmp_path
+
+
+@pytest.fixture
+def answered(samples):
+    """Answers to 40 pairs of the items, made by a known score."""
+    items = pd.read_csv("items.csv", dtype={"id": str})
+    score = items[["f_1", "f_2", "f_3"]].to_numpy() @ [2.0, -1.0, 0.5]
+    rng = np.random.default_rng(0)
+    pairs = np.array([rng.choice(12, 2, replace=False) for _ in range(40)])
+    first, second = (items.id.to_numpy()[pairs[:, side]] for side in (0, 1))
+    outcome = np.sign(score[pairs[:, 0]] - score[pairs[:, 1]]).astype(int)
+    table = pd.DataFrame({"first": first, "second": second, "outcome": outcome})
+    table.to_csv("outcomes.csv", index=False)
+    table.assign(outcome=["first" if win > 0 else "second" for win in outcome]).to_csv("words.csv", index=False)
+    winner, loser = np.where(outcome > 0, first, second), np.where(outcome > 0, second, first)
+    pd.DataFrame({"first": first, "second": second, "winner": winner}).to_csv("named.csv", index=False)
+    pd.DataFrame({"winner": winner, "loser": loser, "count": 1}).to_csv("won.csv", index=False)
+    return items.id.to_numpy()[np.argsort(-score)]
+
+
+@pytest.fixture
 def run(monkeypatch, capsys):
-    """run("campaign", "people", ...) -> the exit code and both outputs of the command line."""
+    """run("select items.csv -k 5"), or word by word -> the exit code and both outputs of the command line."""
 
     def call(*words):
+        words = words[0].split() if len(words) == 1 else words
         monkeypatch.setattr(sys, "argv", ["pairsmith", *words])
         with pytest.raises(SystemExit) as stop:
             cli.main()
@@ -252,3 +286,73 @@ def write(tmp_path):
 def items(write):
     """Five items with the ids 1 to 5, from a file."""
     return read_items(write("items.csv", "id,x\n1,5\n2,3\n3,1\n4,9\n5,7\n"))
+
+
+# Clusters. Dask takes a second to import, so that is done only when a test needs one.
+
+
+@pytest.fixture
+def small_tasks(monkeypatch):
+    """Small tasks, so that there are many, and no wait of more than a minute."""
+    import dask
+
+    from pairsmith.cluster import scan
+
+    monkeypatch.setattr(scan, "_LEAST_WORK", 3e6)
+    monkeypatch.setattr(scan, "_ROWS_IN_FLOAT64", 300)
+    with dask.config.set({"pairsmith.timeout": 60}):
+        yield
+
+
+@pytest.fixture
+def farm(small_tasks):
+    """A cluster of its own, for a test that starts and kills workers."""
+    from clusters import Farm
+
+    farm = Farm()
+    yield farm
+    farm.close()
+
+
+@pytest.fixture(scope="session")
+def two_workers():
+    """Started once, because that takes seconds; `shared` is what tests ask for."""
+    from clusters import Farm
+
+    farm = Farm().start(2)
+    yield farm
+    farm.close()
+
+
+@pytest.fixture
+def shared(two_workers, small_tasks):
+    """A cluster of two workers, which all tests share that leave it as it was."""
+    return two_workers
+
+
+@pytest.fixture(scope="session")
+def picked_here():
+    """What this machine picks by itself: a cluster has to pick the same."""
+    from clusters import OPTIONS, X
+
+    return ps.select(X, 60, **OPTIONS)
+
+
+@pytest.fixture
+def on_result(monkeypatch):
+    """Call something once, when a scan's first tile is done."""
+    from pairsmith.cluster.submit import Submitter
+
+    def arrange(number, then):
+        each, events = Submitter.each, [then]
+
+        def watched(self, label, *args):
+            for result in each(self, label, *args):
+                if label == f"tile-scan-{number}" and events:
+                    events.pop()()
+                yield result
+
+        monkeypatch.setattr(Submitter, "each", watched)
+        return events
+
+    return arrange

@@ -144,32 +144,6 @@ def test_killed_again_and_again(path, tmp_path):
     np.testing.assert_array_equal(np.load(result), whole.pairs)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
-)
-def test_interrupting_the_command_says_how_to_go_on(tmp_path, number, code, word):
-    features = np.random.default_rng(1).standard_normal((6000, 60))
-    np.save(tmp_path / "items.npy", features)
-    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "400", "--checkpoint", "run.json"]
-    process = subprocess.Popen(
-        [*command, "-o", "pairs.csv"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "run.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(number)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert f"{word}. The pairs picked so far are in run.json; the same command goes on from there." in told
-    assert sorted(os.listdir(tmp_path)) == ["items.npy", "run.json"]
-    assert "Traceback" not in told
-    json.loads((tmp_path / "run.json").read_text())
-    done = subprocess.run([*command, "-o", "pairs.csv"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "pairs.csv").read_text().splitlines()) == 401
-
-
 def test_what_may_never_end_is_no_checkpoint(tmp_path):
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)

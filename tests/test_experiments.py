@@ -1,15 +1,22 @@
 """The evaluation of the experiments: splits, answers, resuming, repeatable to the last digit."""
 
-from itertools import pairwise
+import warnings
+from itertools import combinations, pairwise
+from types import SimpleNamespace
 
 import common
 import evaluation
+import intervals
+import model
+import model_report
 import numpy as np
 import pandas as pd
 import pytest
+import sets
 import worth
 
 import pairsmith as ps
+from pairsmith.datasets.base import of_scores
 
 
 @pytest.fixture
@@ -151,3 +158,230 @@ def test_worth_tables(tmp_path, monkeypatch):
     assert found.needed["random"] <= 20
     summary = worth.summarised(table).set_index(["criterion", "K"])
     assert summary.loc[("random", 20), "comparisons mean"] == pytest.approx(wide.xs(20, level="K")["random"].mean())
+
+
+# The model's experiment
+
+
+@pytest.fixture
+def graded(monkeypatch):
+    """Twelve items whose grades tie now and then."""
+    grades = np.array([3, 1, 2, 2, 5, 4, 1, 3, 0, 2, 5, 1])
+    pairs, outcomes = of_scores(grades.astype(float))
+    data = ps.datasets.Dataset("graded", np.column_stack([grades, np.arange(12)]), "", pairs=pairs, outcomes=outcomes)
+    monkeypatch.setattr(common, "data_set", lambda *_, ties: data)
+    return grades
+
+
+def test_a_trial_asks_about_what_differs_and_judges_by_all_of_it(graded, tmp_path):
+    trial = sets.trial("graded", 3, tmp_path)
+    at_hand, unseen = trial.X[:, 1].astype(int), trial.unseen_X[:, 1].astype(int)
+    assert len(unseen) == 3
+    assert sorted([*at_hand, *unseen]) == list(range(12))
+    for items, ordered in ((at_hand, trial.ordered), (unseen, trial.unseen)):
+        true = {(i, j) for i, one in enumerate(items) for j, two in enumerate(items) if graded[one] > graded[two]}
+        assert set(map(tuple, ordered.tolist())) == true
+    asked = {(i, j) for i, j in combinations(range(9), 2) if graded[at_hand[i]] != graded[at_hand[j]]}
+    assert set(map(tuple, trial.pairs.tolist())) == asked
+    rng = np.random.default_rng(0)
+    for pairs in (trial.pairs, trial.pairs[:, ::-1]):
+        first, second = graded[at_hand[pairs]].T
+        np.testing.assert_array_equal(trial.answer(pairs, rng), np.sign(first - second))
+    equal = next(pair for pair in combinations(range(9), 2) if pair not in asked)
+    with pytest.raises(ValueError, match="nobody can answer"):
+        trial.answer(np.array([equal]), rng)
+
+
+def test_answers_are_drawn_from_the_votes_of_their_pair():
+    votes = np.array([[1, 0], [0, 1], [1, 0], [1, 0], [2, 1]])
+    pairs, chance = sets._shares(votes)
+    assert pairs.tolist() == [[0, 1], [1, 2]]
+    assert chance.tolist() == [0.25, 0.0]
+    trial = sets.Trial(np.eye(3), pairs, chance, pairs, np.eye(3), pairs)
+    outcomes = trial.answer(np.repeat([[1, 0], [2, 1]], 2000, axis=0), np.random.default_rng(0))
+    assert np.mean(outcomes[:2000] == 1) == pytest.approx(0.75, abs=0.03)
+    assert np.all(outcomes[2000:] == 1)
+
+
+def test_the_reliability_of_votes_is_how_well_their_scores_fit_the_true_ones():
+    rng = np.random.default_rng(0)
+    true = rng.standard_normal(150)
+    pairs = np.array([rng.choice(150, 2, replace=False) for _ in range(2400)])
+    first = rng.random(len(pairs)) < 1 / (1 + np.exp(true[pairs[:, 1]] - true[pairs[:, 0]]))
+    votes = np.where(first[:, None], pairs, pairs[:, ::-1])
+    trial = sets.of_votes(true[:, None], votes, 1)
+    half = votes[np.random.default_rng([1, 5]).random(len(votes)) >= 0.5]
+    fit = np.corrcoef(sets.scores_of(half, 150), true)[0, 1] ** 2
+    assert trial.reliability == pytest.approx(fit, abs=0.06)
+    assert 0.6 < fit < 0.85
+    better, worse = trial.ordered.T
+    assert 0.7 < np.mean(trial.X[better, 0] > trial.X[worse, 0]) < 0.85
+
+
+def test_files_of_voted_sets(tmp_path, monkeypatch):
+    monkeypatch.setattr(sets, "TEXT_DIMENSIONS", 2)
+    for name in ("dar", "humour", "molskill"):
+        (tmp_path / name).mkdir()
+    rows = [f"{n},{39 + n % 4},{-6 - n // 4},{1 + n},{2 + n},{10 + n},{100 * n}" for n in range(12)]
+    (tmp_path / "dar" / "areas.csv").write_text("\n".join(["id,x,y,area,perimeter,corners,Total", *rows]))
+    votes = [f"{n},{m}" for n, m in combinations(range(12), 2)] * 30
+    (tmp_path / "dar" / "comparisons.csv").write_text("\n".join(["loser,winner", *votes]))
+    texts = [f'{n},"{"a big joke " * n} of number {n % 3}"' for n in range(12)]
+    (tmp_path / "humour" / "texts.csv").write_text("\n".join(["id,text", *texts]))
+    (tmp_path / "humour" / "pairs.csv").write_text("\n".join(["loser,winner", *votes]))
+    smiles = [f"{'C' * (n + 1)}OC,{'N' * (n + 1)}CO,x,y,{n % 2}" for n in range(12)]
+    header = "smiles_i,smiles_j,chembl_id_i,chembl_id_j,label"
+    (tmp_path / "molskill" / "production_public.csv").write_text("\n".join([header, *smiles]))
+    for name in ("dar", "humour"):
+        trial = sets.trial(name, 0, tmp_path)
+        assert (len(trial.X), len(trial.unseen_X)) == (9, 3)
+        assert np.all(trial.answer(trial.pairs, np.random.default_rng(0)) == -1)  # the later one won throughout
+        assert np.all(trial.ordered[:, 0] > trial.ordered[:, 1])
+    trial = sets.trial("molskill", 0, tmp_path)
+    assert (len(trial.X), len(trial.unseen_X), len(trial.pairs), len(trial.unseen)) == (18, 6, 9, 3)
+    assert len(trial.ordered) == 0
+    assert set(trial.unseen.ravel()) == set(range(6))
+
+
+def test_judged_by_enumeration():
+    rng = np.random.default_rng(1)
+    mean, root = np.array([1.0, 1.0, 0.2, -1.0]), rng.standard_normal((4, 4))
+    ordered = np.array([[0, 1], [0, 2], [3, 2], [1, 3], [2, 1]])
+    right, doubt = model.judged(mean, root @ root.T, ordered)
+    assert right == pytest.approx((0.5 + 1 + 0 + 1 + 0) / 5)
+    draws = mean + rng.standard_normal((200_000, 4)) @ root.T
+    wrong = []
+    for better, worse in ordered:
+        above = np.mean(draws[:, better] > draws[:, worse])
+        wrong.append(0.5 if mean[better] == mean[worse] else 1 - above if mean[better] > mean[worse] else above)
+    assert doubt == pytest.approx(np.mean(wrong), abs=0.005)
+    assert model.judged(mean, np.zeros((4, 4)), ordered) == (right, 0.1)  # of two that are the same nothing is known
+    assert np.isnan(model.judged(mean, None, ordered)[1])
+
+
+def test_figures_are_those_of_the_models_themselves(monkeypatch, tmp_path):
+    monkeypatch.setattr(sets, "trial", lambda name, seed, folder: sets.synthetic(seed, n=40, d=3))
+    monkeypatch.setattr(model, "MODELS", ["GP", "linear", "choix, alpha 0.3"])
+    rows = pd.DataFrame(model.quietly(model.repetition, data="synthetic", seed=2, folder=tmp_path, marks=[30]))
+    assert rows.model.tolist() == model.MODELS
+    rows = rows.set_index("model")
+    trial, rng = sets.synthetic(2, n=40, d=3), np.random.default_rng([2, 7])
+    pairs = trial.draw(30, rng)
+    given = {"comparisons": pairs, "outcomes": trial.answer(pairs, rng)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")
+        gp, linear = ps.BradleyTerryGP().fit(trial.X, **given), ps.BradleyTerry().fit(trial.X, **given)
+    assert len(trial.ordered) == 30 * 29 / 2
+    assert rows.doubt["GP"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of items at hand differs
+    for name, fitted in (("GP", gp), ("linear", linear)):
+        for column, X, ordered in (("right", trial.X, trial.ordered), ("right unseen", trial.unseen_X, trial.unseen)):
+            scores = fitted.decision_function(X)
+            right = np.mean([scores[better] > scores[worse] for better, worse in ordered])
+            assert rows[column][name] == pytest.approx(right, abs=1e-5)
+    assert rows["right unseen"].isna().tolist() == [name.startswith("choix") for name in model.MODELS]
+    assert rows["right"]["choix, alpha 0.3"] > 0.55  # thirty answers to pairs of thirty items
+
+
+def test_choix_scores_only_what_was_compared():
+    pairs, outcomes = np.array([[4, 1], [1, 3]]), np.array([1, -1])
+    for name in (*model.CHOIX_MAP, model.CHOIX_EP):
+        mean, covariance = model.posterior_of_choix(name, 6, pairs, outcomes)
+        assert np.all(mean[[0, 2, 5]] == 0)
+        assert mean[4] > 0 > mean[1]
+        assert mean[3] == pytest.approx(mean[4], abs=1e-4)
+    assert np.all(np.diag(covariance)[[0, 2, 5]] == 10)
+    assert np.all(np.diag(covariance)[[1, 3, 4]] < 10)
+
+
+def test_rounds_ask_other_pairs_each_time(monkeypatch, tmp_path):
+    monkeypatch.setattr(sets, "trial", lambda name, seed, folder: trial)
+    trial, asked = sets.synthetic(0, n=40, d=3), []
+    monkeypatch.setattr(model, "fitted", lambda name, trial, pairs, outcomes: asked.append(pairs) or (told, told))
+
+    def told():
+        return np.zeros(30), None
+
+    rows = model.rounds("synthetic", 0, "averaged", tmp_path, [20, 60])
+    assert [row["K"] for row in rows] == [20, 60]
+    assert [len(np.unique(pairs, axis=0)) for pairs in asked] == [20, 60]
+    assert rows[0]["right"] == 0.5  # all the same
+
+
+def test_rounds_under_the_model_are_those_of_select_with_it(monkeypatch):
+    trial, calls = sets.synthetic(0, n=20, d=2), []
+    chosen = SimpleNamespace(pairs=trial.pairs[:20])
+    monkeypatch.setattr(ps, "select", lambda X, k, **given: calls.append((k, given)) or chosen)
+    gp = ps.BradleyTerryGP(smooth=False, warm_start=True)
+    for known in (0, 20):
+        pairs = trial.pairs[:known]
+        found = model.under_model(trial, pairs, trial.answer(pairs, np.random.default_rng(0)), gp)
+        np.testing.assert_array_equal(found, chosen.pairs)
+    (first, began), (second, went_on) = calls
+    assert first == second == model.ROUND
+    assert "objective" not in began | went_on  # whatever is the default under this model
+    assert "comparisons" not in began
+    np.testing.assert_array_equal(went_on["comparisons"], trial.pairs[:20])
+    assert len(went_on["model"].learned_.answers) == 20
+
+
+def test_a_truth_that_errs_hides_some_of_what_is_right():
+    rng = np.random.default_rng(0)
+    true, error, own = rng.standard_normal((3, 3000))
+    estimate, score = np.sqrt(0.7) * true + np.sqrt(0.3) * error, true + own
+    i, j = rng.integers(3000, size=(2, 100_000))
+    right = np.mean((score[i] - score[j]) * (estimate[i] - estimate[j]) > 0)
+    wrong = np.mean((score[i] - score[j]) * (true[i] - true[j]) < 0)
+    assert 1 - right > wrong + 0.03
+    assert model_report.true_wrong(right, 0.7) == pytest.approx(wrong, abs=0.01)
+    assert model_report.true_wrong(right, 1.0) == pytest.approx(1 - right)
+
+
+def test_what_was_asked_for_and_by_how_much_it_is_missed():
+    given = {"data": "diabetes", "K": 1000, "right unseen": 0.7, "doubt": 0.25, "reliability": 1.0}
+    rows = [
+        {**given, "seed": seed, "model": name, "right": right + 0.01 * seed}
+        for seed in (0, 1)
+        for name, right in (("GP", 0.85), ("linear", 0.7), ("choix, alpha 0.3", 0.88), ("GP, not linear", 0.9))
+    ]
+    rows[3]["right unseen"] = rows[7]["right unseen"] = 0.75
+    raw = model_report.with_truth(pd.DataFrame(rows))
+    found = pd.DataFrame(model_report.asked(raw, raw[raw.model == "GP"])).set_index(["what", "data"])
+    assert found.short["at hand", "diabetes"] == pytest.approx(0.88 - 0.01 - 0.85)
+    assert found.error["at hand", "diabetes"] == pytest.approx(0)  # paired: the difference is the same in both
+    assert found.short["at hand, a figure", "diabetes"] == pytest.approx(0.87 - 0.855)
+    assert found.short["unseen", "diabetes"] == pytest.approx(0.75 - 0.01 - 0.7)
+    assert found.rival["unseen", "diabetes"] == "GP, not linear"
+    assert found.short["doubt", "diabetes"] == pytest.approx(0.25 - 0.145 - 0.08)
+    assert found.short["doubt", "average"] == pytest.approx(0.25 - 0.145 - 0.03)
+    assert found.short["doubt in rounds", "average"] == pytest.approx(0.25 - 0.145 - 0.05)
+    _, cells = model_report._summary(found.reset_index())
+    assert cells[0][1:] == ["0 of 1", "diabetes at 1,000 by 0.020 ± 0.000"]
+    assert cells[4][1:] == ["0 of 1", "at 1,000 by 7.5 points"]
+
+
+def test_tables_go_between_their_marks():
+    page = "A.\n<!-- table: one -->\n\nold\n\n<!-- end of table -->\nB.\n<!-- table: two -->\n<!-- end of table -->\n"
+    table = model_report.markdown(["a", "b"], [["1", "2"]])
+    assert table == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    made = model_report.inserted(page, "one", table)
+    assert made == page.replace("old", table)
+    assert model_report.inserted(made, "one", table) == made
+
+
+def test_intervals_beside_what_was_asked():
+    given = {"features": 4, "parts": "all", "effects": 1.0, "answers": 100}
+    rows = [{**given, "cover": cover, "claimed": 0.7, "true": 0.6} for cover in (0.8, 0.9)]
+    rows += [{**given, "answers": 200, "cover": 0.96, "claimed": 0.5, "true": 0.4}]
+    first, second = intervals.summarised(pd.DataFrame(rows)).to_dict("records")
+    assert first["cover missed"] == pytest.approx(0.02)
+    assert first["reliability missed"] == pytest.approx(0.1 - 0.03)
+    assert second["cover missed"] == pytest.approx(0.03)
+    assert np.isnan(second["reliability missed"])  # true is below what was asked about
+
+
+@pytest.mark.parametrize(("features", "parts"), [(4, "linear, items"), (0, "items")])
+def test_simulated_intervals_hold_most_scores(features, parts):
+    (row,) = intervals.simulated(features, parts, 1.0, 200, seed=0)
+    assert 0.6 < row["cover"] <= 1
+    assert row["claimed"] == pytest.approx(row["true"], abs=0.15)
+    assert intervals.simulated(features, parts, 1.0, 200, seed=0) == [row]

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from pairsmith.model.expectation_propagation import Answers
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
+from pairsmith.model.posterior import Answers
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -28,7 +28,7 @@ def test_the_posterior_of_any_items_is_that_of_all_of_them_written_out():
     learned = learned_from(answers_of(pairs), threshold=True)
     new = MAP.linear(rng.standard_normal((4, D)))
     linear, number = np.vstack([LINEAR[[3, 20, 7]], new]), np.array([3, 20, 7, -1, -1, -1, -1])
-    joint = learned.joint(linear, number)
+    joint = learned.joint(learned.coordinates(linear), number)
 
     everyone = np.vstack([LINEAR, new])
     smooth = MAP.smooth(everyone, learned.scale)

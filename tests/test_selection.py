@@ -2,6 +2,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -216,6 +217,30 @@ def test_bad_input_gets_one_line(arguments, message):
     with pytest.raises(ValueError, match=message) as caught:
         ps.select(**{"X": X, "k": 5, **arguments})
     assert "\n" not in str(caught.value)
+
+
+def test_a_notebook_shows_the_first_pairs_and_what_was_proved():
+    names = [f"<script>{row}</script> & more" for row in range(10)]
+    selection = ps.select(pd.DataFrame(X, index=names), 12, ridge=0.1, certify=True)
+    shown = ElementTree.fromstring(selection._repr_html_())
+    assert shown.find(".//script") is None
+    cells = [[cell.text for cell in row] for row in shown.iter("tr")]
+    assert cells[0] == ["rank", "first", "second", "gain"]
+    for number, row in enumerate(cells[1:]):
+        i, j = selection.pairs[number]
+        assert row[:3] == [str(number + 1), names[i], names[j]]
+        assert float(row[3]) == pytest.approx(selection.gains[number], rel=1e-3)
+    assert len(cells) == 11
+    text = "".join(shown.itertext())
+    assert "Picked 12 pairs in" in text
+    assert f"no 12 pairs add more than {selection.bound:.3f}" in text
+    assert f"{selection.optimality:.1%} of that" in text
+    assert "The first 10 of 12. gain: what log det of the information grows by" in text
+    small = ps.select(X, 1, objective="a-optimal", ridge=0.1)._repr_html_()
+    assert "Picked 1 pair in" in small
+    assert "gain: what the trace of A^-1, the summed variance of the coefficients, falls by" in small
+    assert "The first" not in small
+    assert "Proved" not in small
 
 
 def test_what_cannot_fit_is_refused_before_any_work():

@@ -8,6 +8,7 @@ The map, from the outside in:
 
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
+    plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
     selection    select() and Selection: problem -> criterion -> run -> selection
     run          steps taken and timed: progress, checkpoint, certificate
     criteria     what a pair is worth: the registry, and a module a criterion
@@ -33,7 +34,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pairsmith import datasets
+    from pairsmith import datasets, plot
     from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
     from pairsmith.model.bradley_terry import BradleyTerry
@@ -56,6 +57,7 @@ _HOME = {
     "Selection": "selection",
     "select": "selection",
 }
+_ROOMS = ("datasets", "plot")
 
 __all__ = [
     "AllPairs",
@@ -68,17 +70,18 @@ __all__ = [
     "Selection",
     "WithinGroups",
     "datasets",
+    "plot",
     "select",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("pairsmith.datasets")
+    if name in _ROOMS:
+        return import_module(f"pairsmith.{name}")
     if name in _HOME:
         return getattr(import_module(f"pairsmith.{_HOME[name]}"), name)
     raise AttributeError(f"module 'pairsmith' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, "datasets"])
+    return sorted([*globals(), *_HOME, *_ROOMS])

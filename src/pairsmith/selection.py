@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import time
 import warnings
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
+_SHOWN = 10  # of the pairs, in a notebook
 _FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
 _BYTES_PER_FEATURE = 32  # that the engine takes for a number of X, roughly: its whitened forms and their copies
 _ENOUGH = 1 << 31  # bytes: what a small problem is given without asking the machine, which takes a while
@@ -69,6 +71,35 @@ class Selection:
     def gain_is(self) -> str:
         """What a gain is under this objective, in words."""
         return CRITERIA[self.objective].gain_is
+
+    def sentences(self) -> list[str]:
+        """What was picked, what it adds to log det, and what was proved of that."""
+        total, before = len(self), self.logdet_before
+        if total == 0:
+            return ["No pair was picked."]
+        compiled = self.diagnostics.get("compiling", 0.0)
+        once = f", after {compiled:.1f} s of compiling, once on this machine" if compiled else ""
+        told = [
+            f"Picked {total} pair{'s' if total > 1 else ''} in {max(0.0, self.seconds[-1] - compiled):.2f} s{once}"
+            f" ({self.objective}, {self.algorithm}, ridge {self.ridge:.3g}).",
+            f"log det of the information: {before:.3f} before, {self.logdet[-1]:.3f} with them.",
+        ]
+        if self.optimality is not None:
+            no_pairs, these = ("no pair adds", "this adds") if total == 1 else (f"no {total} pairs add", "these add")
+            told.append(
+                f"Proved: {no_pairs} more than {self.bound:.3f} to it; {these} {self.logdet[-1] - before:.3f},"
+                f" {self.optimality:.1%} of that."
+            )
+        return told
+
+    def _repr_html_(self) -> str:
+        """How notebooks show it: what was picked, and the first of the pairs."""
+        shown = self.to_frame()[["rank", "first", "second", "gain"]].head(_SHOWN)
+        above, below = "<br/>".join(map(html.escape, self.sentences())), f"gain: {html.escape(self.gain_is)}"
+        if len(self) > len(shown):
+            below = f"The first {len(shown)} of {len(self)}. {below}"
+        table = shown.to_html(index=False, border=0, float_format="{:.4g}".format)
+        return f"<div><p>{above}</p>{table}<p>{below}</p></div>"
 
     def to_frame(self) -> pd.DataFrame:
         """A table with one row a pair: rank, the two items' ids (row numbers where X had none), gain, log det."""

@@ -32,11 +32,6 @@ import os
 ENDINGS = (".db", ".sqlite", ".sqlite3")  # of an SQLite file
 
 
-def printable(text: str) -> str:
-    """This text for a terminal: what is no printable character, such as the start of a colour code, as its escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def counted(number: int, noun: str) -> str:
     """So many of them, such as "1 answer" or "2 answers"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

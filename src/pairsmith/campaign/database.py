@@ -122,6 +122,8 @@ def _connect_postgresql(target: str) -> sa.Engine:
     def begin(connection: sa.Connection) -> None:
         if connection.get_execution_options().get("write"):  # one writer at a time, as SQLite has it
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION})")
+        else:  # who reads sees one state, as in SQLite; who writes must see what the writer before wrote
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
     return engine
 

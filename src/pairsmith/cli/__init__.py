@@ -25,8 +25,8 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.campaign import printable
 from pairsmith.cli import campaign, data, interruption, label, model, select
+from pairsmith.data.names import printable
 
 app = typer.Typer(
     name="pairsmith",

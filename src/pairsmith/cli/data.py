@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.campaign import printable
+from pairsmith.data.names import printable
 
 data = typer.Typer(help="Data sets that pairsmith can read.", no_args_is_help=True)
 

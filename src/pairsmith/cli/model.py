@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pairsmith.campaign import is_campaign, printable
+from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.inputs import as_number, matching
 from pairsmith.cli.output import (
@@ -23,6 +23,7 @@ from pairsmith.cli.output import (
     file_or_stdout,
     print_frame,
 )
+from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from pairsmith.campaign import printable
+from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
     from pairsmith.campaign.snapshot import CampaignSnapshot

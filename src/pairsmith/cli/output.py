@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pairsmith.campaign import printable
+from pairsmith.data.names import printable
 from pairsmith.files.write import descriptor
 
 if TYPE_CHECKING:
@@ -68,22 +68,8 @@ def summarise(selection: Selection, path: Path) -> None:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show an id still gets its table
     console = Console(highlight=False)
-    before, after = selection.logdet_before, selection.logdet[-1]
-    compiled = selection.diagnostics["compiling"]
-    once = f", after {compiled:.1f} s of compiling, once on this machine" if compiled else ""
-    console.print(
-        f"Picked {counted(len(selection), 'pair')} in {max(0.0, selection.seconds[-1] - compiled):.2f} s{once}"
-        f" ({selection.objective}, {selection.algorithm}, ridge {selection.ridge:.3g})."
-    )
-    console.print(f"log det of the information: {before:.3f} before, {after:.3f} with them.")
-    if selection.optimality is not None:
-        no_pairs, these = (
-            ("no pair adds", "this adds") if len(selection) == 1 else (f"no {len(selection)} pairs add", "these add")
-        )
-        console.print(
-            f"Proved: {no_pairs} more than {selection.bound:.3f} to it; {these} {after - before:.3f},"
-            f" {selection.optimality:.1%} of that."
-        )
+    for sentence in selection.sentences():
+        console.print(sentence)
     shown = selection.to_frame().head(10)
     table = Table(title=f"The first {len(shown)} of {len(selection)}" if len(selection) > len(shown) else None)
     table.add_column("rank", justify="right")
@@ -92,7 +78,7 @@ def summarise(selection: Selection, path: Path) -> None:
     table.add_column("gain", justify="right")
     for row in shown.itertuples():
         table.add_row(
-            str(row.rank), *(escape(printable(str(name))) for name in (row.first, row.second)), f"{row.gain:.4f}"
+            str(row.rank), *(escape(printable(str(name))) for name in (row.first, row.second)), f"{row.gain:.4g}"
         )
     console.print(table)
     console.print(f"gain: {selection.gain_is}", soft_wrap=True)
@@ -100,38 +86,15 @@ def summarise(selection: Selection, path: Path) -> None:
 
 
 def draw_ranking(frame: pd.DataFrame, path: Path, level: float) -> None:
-    """Scores with their intervals, best first; of many items the first and the last."""
-    import matplotlib
+    """A file with what ps.plot.ranking draws; without pyplot, which could want a screen."""
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
+    from pairsmith import plot
     from pairsmith.files.write import write_whole
 
-    shown = frame if len(frame) <= 60 else frame.iloc[[*range(30), *range(len(frame) - 30, len(frame))]]
-    figure, axis = plt.subplots(figsize=(7, 1.2 + 0.2 * len(shown)), layout="constrained")
-    places = list(range(len(shown), 0, -1))
-    axis.hlines(places, shown["low"], shown["high"], color="#0072b2", lw=2, alpha=0.6)
-    axis.plot(shown["score"], places, "o", color="#0072b2", ms=4)
-    names = [printable(str(name)) for name in shown["id"]]
-    axis.set_yticks(places, names, fontsize=8, parse_math=False)  # "$" is a letter
-    if len(shown) < len(frame):
-        axis.axhline(30.5, color="0.6", ls=":", lw=1)
-        axis.annotate(
-            f"{len(frame) - 60} more",
-            (1, 30.5),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="bottom",
-            color="0.4",
-        )
-    axis.set(xlabel=f"score, with {level:.0%} intervals", title=f"{len(frame)} items, best first")
-    axis.set_ylim(0, len(shown) + 1)
-    axis.grid(axis="x", alpha=0.25)
-    axis.spines[["top", "right", "left"]].set_visible(False)
-    axis.tick_params(left=False)
+    figure = Figure(figsize=plot.size_for(len(frame)), layout="constrained")
+    plot.draw_ranking(frame.set_index("id"), level, None, figure.subplots())
     write_whole(path, lambda part: figure.savefig(part, dpi=120))
-    plt.close(figure)
 
 
 def counted(number: int, noun: str) -> str:

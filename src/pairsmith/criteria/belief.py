@@ -79,9 +79,7 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     between = np.sort(np.column_stack([first, second])[(first >= 0) & (second >= 0)], axis=1)
     with single_threaded_blas() if max(n, t) <= FEW else nullcontext():
         posterior, coordinates = learned.posterior, learned.coordinates(linear)
-        Psi = coordinates[item[:-1]] if len(here) == t else learned.coordinates(learned.linear)
-        # The last may be the threshold of labels, which has no features.
-        Psi = np.vstack([Psi, np.zeros((len(posterior.effects) - t, Psi.shape[1]))])
+        Psi = learned.parts.prior(learned.variances).features
         shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
         mean = coordinates @ (Psi.T @ posterior.pull)
     mean[here] = posterior.mean[place]

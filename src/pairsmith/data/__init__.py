@@ -8,6 +8,7 @@
     memory          how much memory there is
     options         single values that users pass, checked: whole numbers, names, threads, seeds
     ridge           the objective's lambda, chosen and checked
+    names           names of items as people see them
     fingerprint     hashes of arrays and features, which say whether a checkpoint belongs to a problem
 
 Words: an *item* is a row of X, known here by its row number; a *pair* is (i, j) with i < j; an *id* is what users call

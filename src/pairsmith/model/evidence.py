@@ -89,7 +89,7 @@ def check(
     classes = classes_of(labels, estimator.better)
     pairs = as_ordered_pairs([] if comparisons is None else comparisons, "comparisons")
     check_items(pairs, len(X), "comparisons")
-    wins = _as_outcomes([] if outcomes is None else outcomes, len(pairs))
+    wins = as_outcomes([] if outcomes is None else outcomes, len(pairs))
     total = len(items) + len(pairs)
     if total == 0 and not spare:
         raise ValueError("y and comparisons are both empty; the model needs one of them to learn from")
@@ -188,7 +188,8 @@ def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]
     return np.array([other, better], dtype=None if kind == "U" else found.dtype)
 
 
-def _as_outcomes(outcomes: npt.ArrayLike, count: int) -> Floats:
+def as_outcomes(outcomes: npt.ArrayLike, count: int) -> Floats:
+    """Outcomes of so many comparisons: +1, -1 or 0."""
     refuse_masked(outcomes, "outcomes")
     try:
         if np.asarray(outcomes).dtype.kind == "b":

@@ -31,9 +31,7 @@ class FeatureMap:
     scale: Floats
     landmarks: Floats  # (m, d used) in linear coordinates
     median: float  # squared distance between landmarks
-    roots: dict[float, tuple[Floats, Floats]] = field(
-        default_factory=dict, repr=False
-    )  # kept by `smooth`, for each scale
+    known: dict[float, tuple[Floats, Floats]] = field(default_factory=dict, repr=False, compare=False)  # by scale
 
     @classmethod
     def of(cls, X: Floats, landmarks: int, rng: np.random.Generator) -> FeatureMap:
@@ -57,17 +55,20 @@ class FeatureMap:
 
     def smooth(self, linear: Floats, scale: float) -> Floats:
         """(N, m) Nystroem features of length scale `scale`, from linear coordinates."""
-        if scale not in self.roots:
-            values, vectors = np.linalg.eigh(self._kernel(self.landmarks, scale))
-            kept = values > _LOST * values[-1]
-            # The level is that of the landmarks: k(landmarks, .) V^-1/2 U on average.
-            level = (vectors[:, kept] * np.sqrt(values[kept])).mean(axis=0)
-            self.roots[scale] = vectors[:, kept] / np.sqrt(values[kept]), level
-        towards, level = self.roots[scale]
+        towards, level = self._towards(scale)
         found = np.empty((len(linear), len(level)))
         for low in range(0, len(linear), _ROWS):
             found[low : low + _ROWS] = self._kernel(linear[low : low + _ROWS], scale) @ towards - level
         return found
+
+    def _towards(self, scale: float) -> tuple[Floats, Floats]:
+        """U V^-1/2, and its mean k(landmarks, .) U V^-1/2 over the landmarks."""
+        if scale not in self.known:
+            values, vectors = np.linalg.eigh(self._kernel(self.landmarks, scale))
+            kept = values > _LOST * values[-1]
+            level = (vectors[:, kept] * np.sqrt(values[kept])).mean(axis=0)
+            self.known[scale] = vectors[:, kept] / np.sqrt(values[kept]), level
+        return self.known[scale]
 
     def _kernel(self, rows: Floats, scale: float) -> Floats:
         squared: Floats = euclidean_distances(rows, self.landmarks, squared=True)

@@ -28,11 +28,11 @@ from pairsmith.data.options import as_generator, as_whole
 from pairsmith.data.user_features import check_exact, without_ids
 from pairsmith.model import raters as rating
 from pairsmith.model.evidence import Given, check
-from pairsmith.model.expectation_propagation import Answers, summed
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.joint import Joint
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.logistic import average
+from pairsmith.model.posterior import Answers, summed
 from pairsmith.model.saved_gaussian_process import SavedGP
 from pairsmith.model.variances import PARTS
 
@@ -119,15 +119,13 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         given = check(self, _items(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
         answers, rater, names = _answers(given, raters)
         print_of_X = fingerprint.of_arrays(given.X)
-        map = FeatureMap.of(given.X, landmarks, rng)
+        same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
+        map = self.learned_.map if same_items else FeatureMap.of(given.X, landmarks, rng)
         if not map.used.any():
             fixed |= {"linear": 0.0, "smooth": 0.0}
-        previous: Learned | None = None
-        if self.warm_start and print_of_X == getattr(self, "fingerprint_", None):
-            previous = self.learned_ if _still_holds(self.learned_, fixed, answers) else None
+        previous = self.learned_ if same_items and _still_holds(self.learned_, fixed, answers) else None
         self.classes_, self.n_items_ = given.classes, len(given.X)
         self.ids_, self.fingerprint_ = given.names, print_of_X
-        map = map if previous is None else previous.map
         problem = map.linear(given.X), map
         labels = len(given.labeled) > 0
         self.learned_ = learn_from(*problem, answers, labels, fixed, rng, previous)
@@ -136,9 +134,10 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng)
         self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
         self.evidence_ = self.learned_.evidence
-        joint = self.learned_.joint(problem[0], np.arange(self.n_items_)).without_last()
+        Psi = self.learned_.coordinates(problem[0])
+        joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
         self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
-        self.shares_ = _shares(self.learned_, problem[0])
+        self.shares_ = _shares(self.learned_, Psi)
         _tell_islands(answers, self.n_items_)
         return self
 
@@ -156,9 +155,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         before = np.zeros((len(names), 2))
         for round in range(_HABIT_ROUNDS):
             asked = np.flatnonzero(rater >= 0)
-            mean, variance = self.learned_.posterior.differences(
-                self.learned_.answers.first, self.learned_.answers.second
-            )
+            mean, variance = self.learned_.posterior.gaps(self.learned_.answers)
             found, errors = rating.habits(answers.part(asked), rater[asked], len(names), mean[asked], variance[asked])
             weighed = rating.with_habits(answers, rater, found)
             # Variances are learned once more when the raters are roughly known: they were taken for equals before.
@@ -205,9 +202,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         of the rank; with `top`, `in_top` is the probability of being among so many best. All are by the joint posterior
         of the scores, what is unknown of each item included.
 
-        In simulations from the model (experiments/intervals.py), with 60 items and 400 answers, 90% intervals covered 88
-        to 89% of the true scores where items have effects of their own and 98% where they have none; with 100 answers
-        80 to 95%, because the variances, which few answers hardly tell, are taken for known.
+        In simulations from the model (experiments/intervals.py), with 60 items and 400 answers, 90% intervals covered
+        88 to 89% of the true scores where items have effects of their own and 98% where they have none; with 100
+        answers 80 to 95%, because the variances, which few answers hardly tell, are taken for known.
         """
         import pandas as pd
 
@@ -283,7 +280,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> tuple[Joint, int, Any]:
         """The joint posterior of these items and the threshold, how many items, and their ids where X has any."""
         linear, number, names = self.placed(X)
-        return self.learned_.joint(linear, number), len(linear), names
+        return self.learned_.joint(self.learned_.coordinates(linear), number), len(linear), names
 
     def _numbers(self, X: Floats, names: Any) -> Ints:
         """Which of the items it was fitted to these are, -1 for others: by ids, or else by the features of all."""
@@ -368,11 +365,10 @@ def _answers(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any]]:
     return Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain), unique[:, 2], names
 
 
-def _shares(learned: Learned, linear: Floats) -> dict[str, float]:
-    """Of the variance that scores of these items have beforehand: how much each part contributes."""
-    Psi = learned.coordinates(linear)
+def _shares(learned: Learned, Psi: Floats) -> dict[str, float]:
+    """Of the variance that scores of items with these coordinates have beforehand: how much each part contributes."""
     across = Psi.var(axis=0)
-    d = linear.shape[1] if learned.variances["linear"] > 0 else 0
+    d = learned.parts.linear.shape[1]
     found = {"linear": across[:d].sum(), "smooth": across[d:].sum(), "items": learned.variances["items"]}
     total = sum(found.values())
     return {name: float(value / total) if total > 0 else 0.0 for name, value in found.items()}

@@ -10,14 +10,16 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.blas import single_threaded_blas
-from pairsmith.model.expectation_propagation import Answers, Posterior, Propagated, Sites, propagate
+from pairsmith.model.expectation_propagation import Propagated, propagate, told_alone
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.joint import Joint
-from pairsmith.model.variances import PARTS, SCALES, USUAL, Parts, evaluate, learn
+from pairsmith.model.posterior import Answers, Posterior, Sites
+from pairsmith.model.variances import PARTS, SCALES, USUAL, Parts, cheaper, evaluate, learn
 
 THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
 _SAMPLE = 1000  # answers that variances are learned from, where there are more
 _CLOSE = 1.0  # nats of evidence that another scale may gain once variances are right for it
+_FINELY = 0.001  # the tolerance of expectation propagation once variances are known
 _SMALL = 1500  # items up to which factorizations are faster on one thread
 
 
@@ -35,34 +37,25 @@ class Learned:
     sites: Sites
     evidence: float
     learned_from: int  # so many answers there were when the variances were learned
+    parts: Parts  # the coordinates of `items`, and of the threshold
+    posterior: Posterior  # of the scores of `items`, and of the threshold
 
     def coordinates(self, linear: Floats) -> Floats:
         """Psi of items: each part's coordinates times the square root of its variance."""
         return np.hstack(_features(self.map, linear, self.variances, self.scale))
 
     @cached_property
-    def posterior(self) -> Posterior:
-        """Of the scores of `items` and the threshold."""
-        with _threads(len(self.items)):
-            return Posterior.of(self._parts().prior(self.variances), self.answers, self.sites)
-
-    @cached_property
-    def propagated(self) -> Propagated:
+    def propagated(self) -> Propagated[Posterior]:
         """The posterior, with what all other answers say of each."""
-        with _threads(len(self.items)):
-            return propagate(self._parts().prior(self.variances), self.answers, self.sites, sweeps=1)
+        return propagate(lambda _: self.posterior, self.answers, self.sites, sweeps=1)
 
-    def _parts(self) -> Parts:
-        return _parts(self.map, self.linear, self.threshold, self.variances, self.scale)
-
-    def joint(self, linear: Floats, number: Ints) -> Joint:
+    def joint(self, Psi: Floats, number: Ints) -> Joint:
         """The posterior of the scores of items with these coordinates and, last, of the threshold.
 
         `number` is an item's number where it was there when the model was fitted, else -1.
         """
-        posterior, n = self.posterior, len(linear)
-        Psi = self.coordinates(linear)
-        weights = self.coordinates(self.linear).T @ posterior.pull[: len(self.items)]
+        posterior, n = self.posterior, len(Psi)
+        weights = self.parts.prior(self.variances).features.T @ posterior.pull
         mean = np.append(Psi @ weights, 0.0)
         spread = np.vstack([Psi @ posterior.root, np.zeros(len(posterior.root))])
         own = np.append(np.full(n, self.variances["items"]), THRESHOLD)
@@ -94,17 +87,32 @@ def learn_from(
     touched, place = np.unique(np.concatenate([answers.first, answers.second]), return_inverse=True)
     items = touched[touched < n]
     own = replace(answers, first=place[: len(answers)], second=place[len(answers) :])
+    sites: Sites | None
     if previous is not None:
         variances, scale, learned_from = previous.variances, previous.scale, previous.learned_from
+        sites = _carried_over(previous, linear, answers, items, threshold, own)
     else:
-        variances, scale = _likeliest(linear[items], map, own, threshold, fixed, rng)
+        variances, scale, sites = _likeliest(linear[items], map, own, threshold, fixed, rng)
         learned_from = len(answers)
-    sites = None if previous is None else _carried_over(previous, items, threshold, own)
     with _threads(len(items)):
-        prior = _parts(map, linear[items], threshold, variances, scale).prior(variances)
-        found = propagate(prior, own, sites)
+        parts = parts_of(map, linear[items], threshold, variances, scale)
+        found = cheaper(parts, own).propagate(variances, own, sites, _FINELY)
+    posterior = (
+        found.posterior if isinstance(found.posterior, Posterior) else posterior_of(parts, variances, own, found.sites)
+    )
     return Learned(
-        map, variances, scale, items, linear[items], threshold, own, found.sites, found.evidence, learned_from
+        map,
+        variances,
+        scale,
+        items,
+        linear[items],
+        threshold,
+        own,
+        found.sites,
+        found.evidence,
+        learned_from,
+        parts,
+        posterior,
     )
 
 
@@ -115,27 +123,28 @@ def _likeliest(
     threshold: bool,
     fixed: dict[str, float],
     rng: np.random.Generator,
-) -> tuple[dict[str, float], float]:
-    """The variances, and the scale of the smooth part, that the answers speak for."""
+) -> tuple[dict[str, float], float, Sites | None]:
+    """The variances and the scale of the smooth part that the answers speak for; the sites of all answers, if known."""
     start = USUAL | fixed
     free = tuple(name for name in PARTS if name not in fixed)
     if len(answers) == 0 or not free:
-        return start, SCALES[0]
-    if len(answers) > _SAMPLE:
+        return start, SCALES[0], None
+    sampled = len(answers) > _SAMPLE
+    if sampled:
         linear, answers, threshold = _some(linear, answers, threshold, rng)
     scale = SCALES[0]
     with _threads(len(linear)):
-        best = learn(_parts(map, linear, threshold, start, scale), answers, start, free)
+        best = learn(cheaper(parts_of(map, linear, threshold, start, scale), answers), answers, start, free)
         if start["smooth"] > 0 and "smooth" in free:
             # At other scales of the smooth part the variances are about the same: one look tells whether to go on.
-            tried = {other: _parts(map, linear, threshold, start, other) for other in SCALES[1:]}
+            tried = {other: cheaper(parts_of(map, linear, threshold, start, other), answers) for other in SCALES[1:]}
             seen = {other: evaluate(parts, answers, best.variances, best.found.sites) for other, parts in tried.items()}
             other = max(seen, key=lambda one: seen[one].worth)
             if seen[other].worth > best.worth - _CLOSE:
                 again = learn(tried[other], answers, best.variances, free, seen[other].found.sites)
                 if again.worth > best.worth:
                     best, scale = again, other
-    return best.variances, scale
+    return best.variances, scale, None if sampled else best.found.sites
 
 
 def _some(linear: Floats, answers: Answers, threshold: bool, rng: np.random.Generator) -> tuple[Floats, Answers, bool]:
@@ -159,7 +168,8 @@ def _features(map: FeatureMap, linear: Floats, variances: dict[str, float], scal
     return [np.sqrt(variances["linear"]) * straight, np.sqrt(variances["smooth"]) * smooth]
 
 
-def _parts(map: FeatureMap, linear: Floats, threshold: bool, variances: dict[str, float], scale: float) -> Parts:
+def parts_of(map: FeatureMap, linear: Floats, threshold: bool, variances: dict[str, float], scale: float) -> Parts:
+    """The coordinates of items, and last of the threshold, without the parts that are switched off."""
     units = {name: float(variances[name] > 0) for name in PARTS}
     straight, smooth = _features(map, linear, units, scale)
     if not threshold:
@@ -168,20 +178,35 @@ def _parts(map: FeatureMap, linear: Floats, threshold: bool, variances: dict[str
     return Parts(straight, smooth, np.array([THRESHOLD]))
 
 
-def _carried_over(previous: Learned, items: Ints, threshold: bool, answers: Answers) -> Sites:
-    """The sites that pairs had before, and the usual beginning for the others."""
+def posterior_of(parts: Parts, variances: dict[str, float], answers: Answers, sites: Sites) -> Posterior:
+    """Of the scores of the items that were compared, and of the threshold."""
+    with _threads(len(parts.linear)):
+        return Posterior.of(parts.prior(variances), answers, sites)
+
+
+def _carried_over(
+    previous: Learned, linear: Floats, answers: Answers, items: Ints, threshold: bool, own: Answers
+) -> Sites:
+    """The sites that answers had before; new ones begin with what they tell beside all that was known.
+
+    `answers` number the items as `linear` does, `own` are the same by their places in `items`.
+    """
 
     def codes(own: Answers, numbers: Ints, last: bool) -> Ints:
         named = np.append(numbers, -1) if last else numbers
         return named[own.first] * (1 << 31) + named[own.second]
 
-    sites = Sites.beginning(answers)
-    before, now = codes(previous.answers, previous.items, previous.threshold), codes(answers, items, threshold)
+    before, now = codes(previous.answers, previous.items, previous.threshold), codes(own, items, threshold)
     order = np.argsort(before, kind="stable")
     at = np.minimum(np.searchsorted(before[order], now), max(0, len(before) - 1))
     same = before[order][at] == now if len(before) else np.zeros(len(now), dtype=bool)
-    tau, nu = sites.tau.copy(), sites.nu.copy()
+    tau, nu = np.empty(len(own)), np.empty(len(own))
     tau[same], nu[same] = previous.sites.tau[order][at[same]], previous.sites.nu[order][at[same]]
+    new = answers.part(~same)
+    number, place = np.unique(np.concatenate([new.first, new.second, [len(linear)]]), return_inverse=True)
+    joint = previous.joint(previous.coordinates(linear[number[:-1]]), number[:-1])
+    mean, variance = joint.gaps(place[: len(new)], place[len(new) : -1])
+    tau[~same], nu[~same] = told_alone(mean, variance, new)
     return Sites(tau, nu)
 
 

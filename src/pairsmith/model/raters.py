@@ -15,9 +15,10 @@ import numpy as np
 from scipy.special import expit, ndtr, roots_hermitenorm
 
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.model.expectation_propagation import Answers, Propagated
-from pairsmith.model.expectation_propagation import summed as sum_of
+from pairsmith.model.expectation_propagation import Propagated
 from pairsmith.model.logistic import average
+from pairsmith.model.posterior import Answers, Posterior
+from pairsmith.model.posterior import summed as sum_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,7 @@ def with_habits(answers: Answers, rater: Ints, found: Floats) -> Answers:
 
 
 def table(
-    names: list[object], result: Propagated, answers: Answers, rater: Ints, found: Floats, errors: Floats
+    names: list[object], result: Propagated[Posterior], answers: Answers, rater: Ints, found: Floats, errors: Floats
 ) -> pd.DataFrame:
     """One row a rater: answers, slope and bias with their errors, infit, and agreement with what all others say.
 

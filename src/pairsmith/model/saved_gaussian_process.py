@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.files.write import write_whole
-from pairsmith.model.expectation_propagation import Answers, Sites
 from pairsmith.model.feature_map import FeatureMap
-from pairsmith.model.learned import Learned
+from pairsmith.model.learned import Learned, parts_of, posterior_of
+from pairsmith.model.posterior import Answers, Sites
 from pairsmith.model.saved import read_checked
 from pairsmith.model.variances import PARTS
 
@@ -103,21 +103,26 @@ def _checked(content: Any) -> SavedGP:
     weights = [floats(answers[name], count) for name in ("won", "lost", "slope", "shift")]
     sites = Sites(*(floats(content["sites"][name], count) for name in ("tau", "nu")))
     variances = {name: float(content["variances"][name]) for name in PARTS}
+    smooth_scale = float(content["variances"]["scale"])
     if len(used) != len(content["features"]) or len(content["classes"]) != 2 or min(variances.values()) < 0:
         raise ValueError("the parts do not agree")
     if content["ids"] is not None and len(content["ids"]) != n:
         raise ValueError("the parts do not agree")
+    parts = parts_of(map, linear, threshold, variances, smooth_scale)
+    between = Answers(ends[0], ends[1], *weights)
     learned = Learned(
         map,
         variances,
-        float(content["variances"]["scale"]),
+        smooth_scale,
         items,
         linear,
         threshold,
-        Answers(ends[0], ends[1], *weights),
+        between,
         sites,
         float(content["evidence"]),
         int(content["learned from"]),
+        parts,
+        posterior_of(parts, variances, between, sites),
     )
     figures = {str(name): float(value) for name, value in content["figures"].items()}
     return SavedGP(

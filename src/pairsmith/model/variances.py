@@ -1,33 +1,46 @@
 """The variances of a score's parts, chosen by the evidence that answers give for them.
 
 The prior covariance of the scores is a X X' + b K_s + e I: linear in the features, smooth in them at the scale s, and
-one effect for each item. By the evidence Z of expectation propagation, with alpha = Psi'pull the posterior mean of a
-part's coefficients beta and S their posterior covariance,
+one effect for each item. By the evidence Z of expectation propagation, with beta the posterior mean of a
+part's p coefficients and S their posterior covariance, or with G_a the part's share of the covariance of the gaps
+beforehand, alpha and R = (T^-1 + G)^-1 (see `posterior`),
 
-    d log Z / d log a = 1/2 (|alpha|^2 - (p - tr S)),
+    d log Z / d log a = 1/2 (|beta|^2 - (p - tr S)) = 1/2 (alpha'G_a alpha - tr(R G_a)),
 
 and the same for b and e: a part's variance is right when its coefficients are as large, in the mean, as the number of
-them that the answers determine. Steps are those of BFGS in the logarithms, begun with the curvature -(p - tr S) / 2.
+them that the answers determine. Steps are those of BFGS in the logarithms, begun with minus half that number as the
+curvature.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from scipy.sparse import diags_array
 
 from pairsmith.data.arrays import Floats
-from pairsmith.model.expectation_propagation import Answers, Prior, Propagated, Sites, propagate
+from pairsmith.model.expectation_propagation import Propagated, propagate
+from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, Sites
 
 PARTS = ("linear", "smooth", "items")
-USUAL = {"linear": 1.0, "smooth": 4.0, "items": 0.3}  # before any answer, and the middle of what is thought likely
+USUAL = {"linear": 1.0, "smooth": 4.0, "items": 0.3}  # before any answer
 SCALES = (0.3, 1.0, 0.1)  # of the smooth part, as shares of the median squared distance; the likeliest first
-_WIDTH = 3.0  # of that, as a standard deviation of the logarithm: from a 20th to 20 times as much is usual
+_BENT = 0.25  # the curvature of the prior of a logarithm, where it is largest
 _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
 _STEPS, _RETRIES = 30, 4
 _SETTLED = 0.05  # in nats of evidence, and in logarithms of variances: less than this is no difference
+
+
+@dataclass(frozen=True)
+class Told:
+    """What answers tell about a part: the squared length of its coefficients' mean, and how many are determined."""
+
+    size: float
+    determined: float
 
 
 @dataclass(frozen=True)
@@ -43,18 +56,82 @@ class Parts:
         items = np.full(len(self.linear) - len(self.fixed), variances["items"])
         return Prior(np.hstack(features), np.concatenate([items, self.fixed]))
 
+    def propagate(
+        self, variances: dict[str, float], answers: Answers, sites: Sites | None, tolerance: float
+    ) -> Propagated[Posterior]:
+        prior = self.prior(variances)
+        return propagate(lambda sites: Posterior.of(prior, answers, sites), answers, sites, tolerance)
+
+    def told(self, variances: dict[str, float], posterior: Posterior) -> dict[str, Told]:
+        d, items = self.linear.shape[1], len(self.linear) - len(self.fixed)
+        coefficients = self.prior(variances).features.T @ posterior.pull
+        certain = 1 - np.einsum("ab,ab->a", posterior.root, posterior.root)
+        through = posterior.graph @ posterior.features
+        own = 1 - np.diag(posterior.effects)[:items] / max(variances["items"], 1e-300)
+        own -= variances["items"] * np.einsum("ea,ea->e", through[:items], through[:items])
+        effects = variances["items"] * float(posterior.pull[:items] @ posterior.pull[:items])
+        return {
+            "linear": Told(float(coefficients[:d] @ coefficients[:d]), float(certain[:d].sum())),
+            "smooth": Told(float(coefficients[d:] @ coefficients[d:]), float(certain[d:].sum())),
+            "items": Told(effects, float(own.sum())),
+        }
+
+
+@dataclass(frozen=True)
+class GapParts:
+    """The covariances of the gaps of the pairs asked, of which each part's variance is a multiple."""
+
+    linear: Floats  # (answers, answers), as all of them
+    smooth: Floats
+    items: Floats
+    fixed: Floats
+
+    @classmethod
+    def of(cls, parts: Parts, answers: Answers) -> GapParts:
+        n = len(parts.linear)
+        B = answers.matrix(n)
+        own, fixed = np.zeros(n), np.zeros(n)
+        own[: n - len(parts.fixed)], fixed[n - len(parts.fixed) :] = 1.0, parts.fixed
+        linear, smooth = B @ parts.linear, B @ parts.smooth
+        return cls(
+            linear @ linear.T, smooth @ smooth.T, *((B @ diags_array(of) @ B.T).toarray() for of in (own, fixed))
+        )
+
+    def propagate(
+        self, variances: dict[str, float], answers: Answers, sites: Sites | None, tolerance: float
+    ) -> Propagated[GapPosterior]:
+        covariance = self.fixed + sum(variances[name] * getattr(self, name) for name in PARTS)
+        return propagate(lambda sites: GapPosterior.of(covariance, sites), answers, sites, tolerance)
+
+    def told(self, variances: dict[str, float], posterior: GapPosterior) -> dict[str, Told]:
+        pull, taken = posterior.pull, posterior.taken()
+        of = {name: getattr(self, name) for name in PARTS}
+        return {
+            name: Told(
+                variances[name] * float(pull @ of[name] @ pull), variances[name] * float(np.vdot(taken, of[name]))
+            )
+            for name in PARTS
+        }
+
+
+def cheaper(parts: Parts, answers: Answers) -> Parts | GapParts:
+    """In the form in which the posterior takes fewer multiplications: by items with features, or by answers."""
+    n, p, m = len(parts.linear), parts.linear.shape[1] + parts.smooth.shape[1], len(answers)
+    by_items, by_answers = n**3 + 2 * n * n * p + 4 * n * p * p + 4 / 3 * p**3, 2 / 3 * m**3
+    return GapParts.of(parts, answers) if 0 < by_answers < by_items else parts
+
 
 @dataclass(frozen=True)
 class Evaluated:
     """Variances, what the answers tell under them, and how well they explain the answers."""
 
     variances: dict[str, float]
-    found: Propagated
+    found: Propagated[Any]
     worth: float  # the evidence, less what the variances are unlikely beforehand
 
 
 def learn(
-    parts: Parts,
+    parts: Parts | GapParts,
     answers: Answers,
     start: dict[str, float],
     free: tuple[str, ...],
@@ -65,7 +142,7 @@ def learn(
     if not free:
         return best
     x, slope, determined = _point(best, free), *_slopes(parts, best, free)
-    inverse = np.diag(1 / (0.5 * determined + _WIDTH**-2))
+    inverse = np.diag(1 / (0.5 * determined + _BENT))
     for _ in range(_STEPS):
         step = inverse @ slope
         step *= min(1.0, _LONGEST / np.max(np.abs(step), initial=1e-300))
@@ -92,38 +169,30 @@ def learn(
     return best
 
 
-def evaluate(parts: Parts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
+def evaluate(parts: Parts | GapParts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
     """What the answers tell under these variances, and how well they explain the answers."""
-    found = propagate(parts.prior(variances), answers, sites, _ROUGHLY)
+    found = parts.propagate(variances, answers, sites, _ROUGHLY)
     return Evaluated(variances, found, found.evidence - _unlikeliness(variances))
 
 
 def _unlikeliness(variances: dict[str, float]) -> float:
-    """Minus the log of a log-normal prior, without its constant; a part that is switched off has none."""
-    far = [np.log(variances[name] / USUAL[name]) / _WIDTH for name in PARTS if variances[name] > 0]
-    return 0.5 * float(np.sum(np.square(far)))
+    """Minus the log of the prior, without its constant; a part that is switched off has none.
+
+    The standard deviation of each part has a half-Cauchy prior of scale 1, so log v has the density sqrt(v) / (1 + v):
+    answers that tell nothing about a part leave its variance near 1, and it takes little to lead it away from there.
+    """
+    there = np.array([variances[name] for name in PARTS if variances[name] > 0])
+    return float(np.sum(np.log1p(there) - 0.5 * np.log(there)))
 
 
 def _point(evaluated: Evaluated, free: tuple[str, ...]) -> Floats:
     return np.log([max(evaluated.variances[name], _LEAST) for name in free])
 
 
-def _slopes(parts: Parts, evaluated: Evaluated, free: tuple[str, ...]) -> tuple[Floats, Floats]:
+def _slopes(parts: Parts | GapParts, evaluated: Evaluated, free: tuple[str, ...]) -> tuple[Floats, Floats]:
     """Of `worth` along the logarithm of each free variance; how many of each part's coefficients are determined."""
-    posterior, variances = evaluated.found.posterior, evaluated.variances
-    prior = parts.prior(variances)
-    d, items = parts.linear.shape[1], len(parts.linear) - len(parts.fixed)
-    coefficients = prior.features.T @ posterior.pull
-    certain = 1 - np.einsum("ab,ab->a", posterior.root, posterior.root)
-    through = posterior.graph @ posterior.features
-    own = 1 - np.diag(posterior.effects)[:items] / max(variances["items"], 1e-300)
-    own -= variances["items"] * np.einsum("ea,ea->e", through[:items], through[:items])
-    size = {
-        "linear": coefficients[:d] @ coefficients[:d],
-        "smooth": coefficients[d:] @ coefficients[d:],
-        "items": variances["items"] * (posterior.pull[:items] @ posterior.pull[:items]),
-    }
-    determined = {"linear": certain[:d].sum(), "smooth": certain[d:].sum(), "items": own.sum()}
-    away = {name: np.log(variances[name] / USUAL[name]) / _WIDTH**2 for name in free}
-    slopes = [0.5 * (size[name] - determined[name]) - away[name] for name in free]
-    return np.array(slopes), np.maximum([determined[name] for name in free], 0.5)
+    variances = evaluated.variances
+    told = parts.told(variances, evaluated.found.posterior)
+    away = {name: variances[name] / (1 + variances[name]) - 0.5 for name in free}
+    slopes = [0.5 * (told[name].size - told[name].determined) - away[name] for name in free]
+    return np.array(slopes), np.array([max(told[name].determined, 0.5) for name in free])

@@ -16,7 +16,6 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from pairsmith.campaign import printable
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.leases import Refused
 from pairsmith.campaign.store import Store
@@ -25,6 +24,7 @@ from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.gate import Gate
 from pairsmith.campaign.web.media import media
 from pairsmith.campaign.web.pages import TEMPLATES, pages
+from pairsmith.data.names import printable
 
 
 def create_app(store: Store, local: bool = True, insecure: bool = False) -> FastAPI:

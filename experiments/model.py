@@ -1,0 +1,221 @@
+"""How well BradleyTerryGP ranks, and how truly it says how well: against linear models and choix, on nine data sets.
+
+    python experiments/model.py --data folder                      # 30 repetitions, an hour or two on two cores
+    python experiments/model.py --quick                            # a few minutes, into figures/
+    python experiments/model.py --sets diabetes --repetitions 2    # what is done already is not done again
+    python experiments/model.py --redraw                           # tables and pictures from the results there are
+
+Answers to K random pairs of the items at hand, the same for all models (`sets` says who answers, and what is true), and
+then to rounds of 20 designed pairs. Four figures: the share of the pairs of items that truly differ which stand in the
+right order, for items at hand and for items held out (for two kinds of items that is the area under the ROC curve); the
+mean probability of a wrong order that the posterior claims for the same pairs; and the CPU seconds that a fit takes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import choix
+import common
+import model_report
+import numpy as np
+import sets
+from scipy import special  # a function of it would not reach other processes by its name
+
+import pairsmith as ps
+from pairsmith.model.cross_validation import RIDGES
+
+MARKS, ROUND_MARKS, ROUND = [50, 100, 200, 500, 1000, 2000], [100, 200, 500], 20
+QUICK_MARKS, QUICK_ROUND_MARKS = [50, 100, 200], [40, 100]
+LINEAR: dict[str, Callable[[], Any]] = {
+    "linear": ps.BradleyTerry,
+    "linear, ridge by CV": partial(ps.BradleyTerryCV, ridges=RIDGES[::5]),  # every fifth of the paper's ridges
+}
+GP: dict[str, Callable[[], Any]] = {
+    "GP": ps.BradleyTerryGP,
+    "GP, not smooth": partial(ps.BradleyTerryGP, smooth=False),
+    "GP, not linear": partial(ps.BradleyTerryGP, linear=False),
+}
+# The routine of choix that orders best, its MAP estimate: one alpha that suits answers that do not err, one for votes.
+CHOIX_MAP = {"choix, alpha 0.01": 0.01, "choix, alpha 0.3": 0.3}
+CHOIX_EP, CHOIX_EP_ALPHA = "choix, EP", 0.1  # the routine of choix that has a posterior, and so claims a doubt ...
+CHOIX_EP_MOST, CHOIX_EP_ITEMS = 500, 1000  # ... but takes minutes with more answers or more items
+MODELS = [*GP, *LINEAR, *CHOIX_MAP, CHOIX_EP]
+
+# What a model says about items: the mean of their scores and, where it has a posterior, the covariance.
+Posterior = tuple[np.ndarray, np.ndarray | None]
+
+
+def repetition(data: str, seed: int, folder: Path, marks: list[int]) -> list[dict[str, Any]]:
+    """Every model after the first K of the same random pairs."""
+    trial, rng = sets.trial(data, seed, folder), np.random.default_rng([seed, 7])
+    pairs = trial.draw(min(marks[-1], len(trial.pairs)), rng)
+    outcomes = trial.answer(pairs, rng)
+    rows = []
+    for k in marks:
+        for name in MODELS:
+            too_slow = name == CHOIX_EP and (k > CHOIX_EP_MOST or len(trial.X) > CHOIX_EP_ITEMS)
+            no_figure = name.startswith("choix") and len(trial.ordered) == 0  # it says nothing of unseen items
+            if k <= len(pairs) and not too_slow and not no_figure:
+                began = time.process_time()
+                at_hand, unseen = fitted(name, trial, pairs[:k], outcomes[:k])
+                rows.append({"model": name, "K": k, **figures(trial, at_hand, unseen, began)})
+    return rows
+
+
+def fitted(
+    name: str, trial: sets.Trial, pairs: np.ndarray, outcomes: np.ndarray
+) -> tuple[Callable[[], Posterior], Callable[[], Posterior] | None]:
+    """Fit a model; what then tells of the items at hand, and of those held out where it can."""
+    if name in GP:
+        model = GP[name]().fit(trial.X, comparisons=pairs, outcomes=outcomes)
+        return partial(posterior_of_gp, model, trial.X), partial(posterior_of_gp, model, trial.unseen_X)
+    if name in LINEAR:
+        model = LINEAR[name]().fit(trial.X, comparisons=pairs, outcomes=outcomes)
+        return partial(posterior_of_linear, model, trial.X), partial(posterior_of_linear, model, trial.unseen_X)
+    found = posterior_of_choix(name, len(trial.X), pairs, outcomes)
+    return lambda: found, None
+
+
+def posterior_of_gp(model: ps.BradleyTerryGP, X: np.ndarray) -> Posterior:
+    # The joint posterior is not public: `rank` and `compare` say no P(wrong order) of any two items.
+    joint = model._scores(X)[0].without_last()
+    everyone = np.arange(len(X))
+    return joint.mean, joint.covariance(everyone, everyone)
+
+
+def posterior_of_linear(model: ps.BradleyTerry, X: np.ndarray) -> Posterior:
+    spread = X @ model.covariance_root_
+    return model.decision_function(X), spread @ spread.T
+
+
+def posterior_of_choix(name: str, n: int, pairs: np.ndarray, outcomes: np.ndarray) -> Posterior:
+    """Of the items compared; the others keep the prior's mean 0, which is what choix would find for them, slowly."""
+    winner_first = np.where(outcomes[:, None] > 0, pairs, pairs[:, ::-1])
+    compared, place = np.unique(winner_first, return_inverse=True)
+    data = [(int(winner), int(loser)) for winner, loser in place.reshape(-1, 2)]
+    mean = np.zeros(n)
+    if name in CHOIX_MAP:
+        mean[compared] = choix.opt_pairwise(len(compared), data, alpha=CHOIX_MAP[name])
+        return mean, None
+    covariance = np.eye(n) / CHOIX_EP_ALPHA
+    mean[compared], covariance[np.ix_(compared, compared)] = choix.ep_pairwise(len(compared), data, CHOIX_EP_ALPHA)
+    return mean, covariance
+
+
+def figures(
+    trial: sets.Trial, at_hand: Callable[[], Posterior], unseen: Callable[[], Posterior] | None, began: float
+) -> dict[str, float]:
+    """What is measured of a fit that began at this CPU time and is done."""
+    seconds = time.process_time() - began
+    right, doubt = judged(*at_hand(), trial.ordered) if len(trial.ordered) else (np.nan, np.nan)
+    right_unseen, doubt_unseen = judged(*unseen(), trial.unseen) if unseen is not None else (np.nan, np.nan)
+    return {
+        "right": right, "doubt": doubt, "right unseen": right_unseen, "doubt unseen": doubt_unseen,
+        "reliability": trial.reliability, "seconds": seconds,
+    }  # fmt: skip
+
+
+def judged(mean: np.ndarray, covariance: np.ndarray | None, ordered: np.ndarray) -> tuple[float, float]:
+    """The share of pairs, the truly better one first, that stand in this order, and the mean P(wrong order) claimed.
+
+    Of two items with the same mean either may stand first: half a pair is right.
+    """
+    better, worse = ordered.T
+    gap = mean[better] - mean[worse]
+    right = float(np.mean((gap > 0) + 0.5 * (gap == 0)))
+    if covariance is None:
+        return right, np.nan
+    variance = np.diag(covariance)
+    error = np.sqrt(np.maximum(variance[better] + variance[worse] - 2 * covariance[better, worse], 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wrong = np.where((error > 0) | (gap != 0), special.ndtr(-np.abs(gap) / error), 0.5)
+    return right, float(np.mean(wrong))
+
+
+# Rounds
+
+
+def averaged(trial: sets.Trial, pairs: np.ndarray, outcomes: np.ndarray, gp: ps.BradleyTerryGP) -> np.ndarray:
+    """As campaigns do: averaged D-optimal, under a linear model with the usual ridge; the first round is D-optimal."""
+    how: dict[str, Any] = {"candidates": trial.candidates, "n_jobs": 1}
+    if len(pairs):
+        ridge = float(np.mean(np.sum((trial.X - trial.X.mean(axis=0)) ** 2, axis=1))) / 8
+        linear = ps.BradleyTerry(ridge).fit(trial.X, comparisons=pairs, outcomes=outcomes)
+        how |= {"comparisons": pairs, "model": linear, "objective": "averaged-d-optimal"}
+    return ps.select(trial.X, ROUND, **how).pairs
+
+
+def under_model(trial: sets.Trial, pairs: np.ndarray, outcomes: np.ndarray, gp: ps.BradleyTerryGP) -> np.ndarray:
+    """What ps.select takes for best under a BradleyTerryGP."""
+    known = {"comparisons": pairs, "outcomes": outcomes} if len(pairs) else {}
+    asked = {"comparisons": pairs} if len(pairs) else {}
+    return ps.select(
+        trial.X, ROUND, model=gp.fit(trial.X, **known), candidates=trial.candidates, n_jobs=1, **asked
+    ).pairs
+
+
+RULES = {"averaged": averaged, "model": under_model}
+
+
+def rounds(data: str, seed: int, rule: str, folder: Path, marks: list[int]) -> list[dict[str, Any]]:
+    """BradleyTerryGP after rounds of designed pairs."""
+    trial, rng = sets.trial(data, seed, folder), np.random.default_rng([seed, 8])
+    gp = ps.BradleyTerryGP(warm_start=True)
+    pairs, outcomes = np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)
+    rows = []
+    while len(pairs) < marks[-1]:
+        chosen = RULES[rule](trial, pairs, outcomes, gp)
+        pairs, outcomes = np.vstack([pairs, chosen]), np.append(outcomes, trial.answer(chosen, rng))
+        if len(pairs) in marks:
+            began = time.process_time()
+            at_hand, unseen = fitted("GP", trial, pairs, outcomes)
+            rows.append({"model": "GP", "K": len(pairs), **figures(trial, at_hand, unseen, began)})
+    return rows
+
+
+def quietly(work: Callable[..., list[dict[str, Any]]], **given: Any) -> list[dict[str, Any]]:
+    """Random pairs leave items in islands, as they may; figures to five digits."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")
+        return [
+            {name: round(value, 5) if isinstance(value, float) else value for name, value in row.items()}
+            for row in work(**given)
+        ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="2 repetitions, K to 200, into figures/")
+    parser.add_argument("--repetitions", type=int, help="30, and a third of that in rounds")
+    parser.add_argument("--sets", nargs="+", choices=sets.SETS, default=sets.SETS)
+    parser.add_argument("--rule", choices=RULES, default="averaged", help="what designs rounds")
+    parser.add_argument("--data", type=Path, default=Path("data"), help=f"folder with {'/, '.join(sets.NEED_FILES)}/")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; all cores")
+    parser.add_argument("--redraw", action="store_true", help="do no work; tables and pictures from what there is")
+    chosen = parser.parse_args()
+    results = common.HERE / "results" / ("quick" if chosen.quick else "")
+    results.mkdir(parents=True, exist_ok=True)
+    if not chosen.redraw:
+        names = common.there(chosen.sets, chosen.data)
+        count = chosen.repetitions or (2 if chosen.quick else 30)
+        seeds, few = range(count), range(max(1, count // 3))
+        marks, round_marks = (QUICK_MARKS, QUICK_ROUND_MARKS) if chosen.quick else (MARKS, ROUND_MARKS)
+        units = [{"data": name, "seed": seed} for seed in seeds for name in names]
+        random = partial(quietly, repetition, folder=chosen.data, marks=marks)
+        common.stored(results / "model-repetitions.csv", units, random, chosen.jobs)
+        units = [{"data": name, "seed": seed, "rule": chosen.rule} for seed in few for name in names]
+        designed = partial(quietly, rounds, folder=chosen.data, marks=round_marks)
+        common.stored(results / "model-rounds-repetitions.csv", units, designed, chosen.jobs)
+        model_report.save(results, chosen.rule)
+    model_report.show(results, common.HERE.parent / ("figures" if chosen.quick else "docs"))
+
+
+if __name__ == "__main__":
+    main()

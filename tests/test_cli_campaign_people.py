@@ -1,0 +1,49 @@
+"""The commands on who takes part in a campaign."""
+
+import pytest
+
+from campaigns import CREATE
+from pairsmith.campaign import people
+from pairsmith.campaign.store import Store
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.mark.parametrize("name", ["", " ", "two\nlines", "\0", "\udcff", 201 * "x"])
+def test_a_name_is_one_line(run, name):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", name)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "is no name" in err
+
+
+@pytest.mark.parametrize("url", ["label.example.org", "https://", "ftp://label.example.org"])
+def test_an_invite_needs_the_address_of_a_server(run, url):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", "anna", "--url", url)
+    assert (code, out) == (2, "")
+    assert "is not of the form https://label.example.org" in err
+
+
+def test_people_are_listed_or_said_to_be_none(run):
+    run(*CREATE)
+    assert run("campaign", "people", "c.db")[:2] == (0, "Nobody is invited yet: pairsmith campaign invite c.db NAME\n")
+    run("campaign", "invite", "c.db", "anna", "ben")
+    run("campaign", "invite", "c.db", "ole", "--dashboard")
+    assert run("campaign", "people", "c.db")[1] == "labeller  anna\nlabeller  ben\norganiser  ole\n"
+
+
+def test_a_link_is_good_until_it_is_revoked(run):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", "anna", "ben", "--url", "https://label.example.org/")
+    assert (code, err) == (0, "")
+    links = dict(line.split(": ") for line in out.splitlines())
+    assert list(links) == ["anna", "ben"]
+    tokens = {name: link.removeprefix("https://label.example.org/join/") for name, link in links.items()}
+    assert run("campaign", "revoke", "c.db", "anna")[:2] == (0, "anna: revoked.\n")
+    with Store("c.db") as store:
+        assert people.person_of(store, tokens["anna"], "labeller") is None
+        assert people.person_of(store, tokens["ben"], "labeller") is not None
+        assert people.person_of(store, tokens["ben"], "organiser") is None
+    code, _, err = run("campaign", "revoke", "c.db", "carla")
+    assert (code, err) == (2, "Error: 'carla' has no invite; invited: ben\n")

@@ -1,0 +1,68 @@
+"""Passes carried out in threads: the same with memory for all of Z and without, in one thread and in several."""
+
+import numpy as np
+import pytest
+
+from pairsmith.engine import passes
+from pairsmith.engine.passes import reaching
+from pairsmith.engine.top_pairs import TopPairs, join
+from test_scan import CANDIDATES, N, X, by_pair, left, scan_of
+from test_screening import enumerated
+
+HOW = [(1, 1 << 30), (1, 0), (3, 1 << 30), (3, 0)]  # threads, and bytes for Z
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """So that there are many."""
+    monkeypatch.setattr(passes, "_NUMBERS_AT_ONCE", 100)
+    monkeypatch.setattr(passes, "PAIRS_AT_ONCE", 700)
+
+
+@pytest.mark.parametrize(("threads", "memory"), HOW)
+def test_lengths_of_items_and_columns(threads, memory):
+    """A is the identity, so Z is X but for its origin and a rotation."""
+    with scan_of(X, threads=threads, memory=memory) as scan:
+        norms, energy, Z = scan.passes.measure(scan.design.whitener())
+        assert (Z is not None) == scan.passes.second_look == (memory > 0)
+        np.testing.assert_allclose(norms, np.sum((X - np.median(X, axis=0)) ** 2, axis=1))
+        assert energy.sum() == pytest.approx(norms.sum())
+        if Z is not None:
+            np.testing.assert_allclose(energy, np.sum(Z**2, axis=0))
+            np.testing.assert_allclose(Z @ Z[0] - norms[0], (X - X[0]) @ (X[0] - np.median(X, axis=0)), atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("threads", "memory"), HOW)
+def test_every_way_finds_what_reaches_the_floor(threads, memory, weighted):
+    scores = 2 * X[:, 1] if weighted else None
+    told = []
+    with scan_of(X, scores=scores, threads=threads, memory=memory) as scan:
+        scan.passes.tell = told.append
+        whitened, true = scan.whiten(), left(scan.remaining, scores)
+        floor = float(np.quantile(list(true.values()), 0.9)) * (1 - 1e-9)
+        wanted = {pair: gain for pair, gain in true.items() if gain >= floor}
+        top = TopPairs(floor, 10**6)
+        scan.passes.exact(whitened, top)
+        assert by_pair(join(top.hits)) == pytest.approx(wanted)
+        assert told[-1] == "scanning 1.1e+04 pairs in float64, 100%"
+        top = TopPairs(floor, 10**6)
+        scan.passes.screen(whitened, scan._plan(whitened, floor), top)
+        hits = join(top.hits)
+        bound = np.full((N, N), -np.inf)
+        bound[np.minimum(hits.i, hits.j), np.maximum(hits.i, hits.j)] = hits.gain
+        assert all(bound[pair] >= gain * (1 - 1e-9) for pair, gain in wanted.items())
+        assert len(hits.i) < 2 * len(wanted)  # a screen that lets everything pass would be none
+
+
+@pytest.mark.parametrize("scores", [None, np.linspace(-3, 3, N)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("candidates", CANDIDATES)
+def test_pairs_of_some_rows(candidates, scores):
+    rows = CANDIDATES[candidates].rows(N)
+    low, high, floor = 20, 90, 4.0 if scores is None else 0.8
+    found = reaching(X, (rows.partner, rows.first, rows.count, rows.start), scores, None, low, high, floor)
+    i, j, gains = enumerated(X, 1.0, scores)
+    own = (i >= low) & (i < high) & (gains >= floor) & (rows.numbers(np.column_stack([i, j])) >= 0)
+    assert own.sum() > 50
+    np.testing.assert_array_equal(np.column_stack([found.i, found.j]), np.column_stack([i[own], j[own]]))
+    np.testing.assert_allclose(found.gain, gains[own])

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, Sites
+
+
+@pytest.mark.parametrize(("p", "effects"), [(0, 0.7), (0, 1e4), (3, 0.0), (3, 0.7), (3, 1e4)])
+def test_the_posterior_of_sites_is_that_of_the_dense_formula(p, effects):
+    rng = np.random.default_rng(1)
+    n = 12
+    variances = np.full(n, effects)
+    variances[-1] = 4.0
+    prior = Prior(rng.standard_normal((n, p)), variances)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(40)])
+    answers = Answers(*pairs.T, *np.ones((3, 40)), np.zeros(40))
+    sites = Sites(rng.uniform(0.01, 1, 40), rng.standard_normal(40))
+    found = Posterior.of(prior, answers, sites)
+    B = np.zeros((40, n))
+    B[np.arange(40), pairs[:, 0]], B[np.arange(40), pairs[:, 1]] = 1, -1
+    K = prior.features @ prior.features.T + np.diag(variances)
+    L = B.T @ np.diag(sites.tau) @ B
+    covariance = np.linalg.solve(np.eye(n) + K @ L, K)
+    np.testing.assert_allclose(found.effects + found.features @ found.features.T, covariance, atol=1e-8 * K.max())
+    np.testing.assert_allclose(found.mean, covariance @ B.T @ sites.nu, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(K @ found.pull, found.mean, rtol=1e-6, atol=1e-6)
+    assert found.logdet == pytest.approx(np.linalg.slogdet(np.eye(n) + K @ L)[1], rel=1e-9)
+    mean, variance = found.gaps(answers)
+    np.testing.assert_allclose(mean, B @ found.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(variance, np.einsum("ea,ab,eb->e", B, covariance, B), rtol=1e-6)
+    gaps = GapPosterior.of(B @ K @ B.T, sites)
+    np.testing.assert_allclose(gaps.mean, mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gaps.variance, variance, rtol=1e-6)
+    np.testing.assert_allclose(B @ K @ B.T @ gaps.pull, mean, rtol=1e-6, atol=1e-6)
+    assert gaps.logdet == pytest.approx(found.logdet, rel=1e-9)
+    np.testing.assert_allclose(gaps.taken(), np.linalg.inv(np.diag(1 / sites.tau) + B @ K @ B.T), atol=1e-9, rtol=1e-6)
+
+
+def test_sites_that_tell_hardly_anything_leave_the_variance_as_the_others_tell_it():
+    rng = np.random.default_rng(2)
+    half = rng.standard_normal((6, 8))
+    G, tau = half @ half.T, np.array([1e-9, 0.5, 1e-8, 2.0, 0.1, 1.0])
+    found = GapPosterior.of(G, Sites(tau, rng.standard_normal(6)))
+    np.testing.assert_allclose(found.variance, np.diag(np.linalg.inv(np.linalg.inv(G) + np.diag(tau))), rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 511, 1030])  # below and above what is gone through at a time
+def test_the_covariance_of_effects_is_symmetric_and_an_inverse(n):
+    rng = np.random.default_rng(3)
+    pairs = rng.integers(n, size=(2 * n, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    answers = Answers(*pairs.T, *np.ones((3, len(pairs))), np.zeros(len(pairs)))
+    sites = Sites(rng.uniform(0.1, 1, len(pairs)), np.zeros(len(pairs)))
+    found = Posterior.of(Prior(np.zeros((n, 0)), np.full(n, 2.0)), answers, sites).effects
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(found @ (np.eye(n) / 2 + answers.graph(sites.tau, n).toarray()), np.eye(n), atol=1e-10)
