@@ -60,7 +60,7 @@ def test_columns_that_contradict_each_other_are_refused(write, items):
     ],
 )
 def test_outcomes_in_all_their_words(write, items, text, outcomes, counts):
-    pairs, found, weights = read_answers(write("answers.csv", text), items)
+    pairs, found, weights, *_ = read_answers(write("answers.csv", text), items)
     assert pairs.tolist() == [[0, 1]] * len(outcomes)
     assert (found.tolist(), weights.tolist()) == (outcomes, counts)
 
@@ -69,7 +69,7 @@ def test_spaces_around_ids_do_not_count(write):
     items = read_items(write("items.csv", "id,f\n x,1\ny ,2\nz,3\n"))
     for text in ("x,y,x", " x , y, x ", "x ,y ,x"):
         for head, expected in (("first,second,winner", 1), ("second,first,winner", -1)):
-            pairs, outcomes, _ = read_answers(write("answers.csv", f"{head}\n{text}\n"), items)
+            pairs, outcomes, *_ = read_answers(write("answers.csv", f"{head}\n{text}\n"), items)
             assert (sorted(pairs[0].tolist()), outcomes.tolist()) == ([0, 1], [expected])
         won = write("won.csv", f"winner,loser\n{text.rpartition(',')[0]}\n")
         assert read_pairs(won, items).tolist() == [[0, 1]]

@@ -29,16 +29,18 @@ def test_the_page_has_a_place_for_each_figure_and_column(api):
     assert shown == dashboard.count(api.store).keys()
     assert shown <= api.get("/api/dashboard").json().keys()
     page = api.get("/dashboard").text
-    figures = page[page.index('<dl id="figures">') : page.index("</dl>")]
+    figures = page[page.index('<dl id="figures"') : page.index("</dl>")]
     assert re.findall(r'id="(\w+)">–', figures) == [
         key for figure in dashboard.FIGURES for key in (figure.key, figure.out_of) if key
     ]
     answer_next(api.store)
     (row,) = make_report(take_snapshot(api.store))["people"]
     assert row.keys() == {column.key for column in dashboard.PEOPLE_COLUMNS}
-    assert re.findall(r'data-key="(\w+)"', page) == [column.key for column in dashboard.PEOPLE_COLUMNS]
+    assert make_report(take_snapshot(api.store))["learned"].keys() == {figure.key for figure in dashboard.LEARNED}
+    built = [*dashboard.LEARNED, *dashboard.PEOPLE_COLUMNS]
+    assert re.findall(r'data-key="(\w+)"', page) == [shown.key for shown in built]
     known = re.search(r"const formats = \{(.*?)\n\};", api.get("/static/dashboard.js").text, re.DOTALL).group(1)
-    assert {column.format for column in dashboard.PEOPLE_COLUMNS} <= set(re.findall(r"^  (\w+):", known, re.MULTILINE))
+    assert {shown.format for shown in built} <= set(re.findall(r"^  (\w+):", known, re.MULTILINE))
 
 
 def test_reports_are_kept_one_at_a_time(target, make):
@@ -48,7 +50,7 @@ def test_reports_are_kept_one_at_a_time(target, make):
     for number in (1, 2):
         dashboard.save_report(store, {"answers": number})
         dashboard.save_problem(store, f"no room {number}")
-    assert dashboard.last_report(store) == {"answers": 2}
+    assert dashboard.last_report(store) == dashboard.EMPTY_REPORT | {"answers": 2}  # as of an earlier version
     assert dashboard.last_problem(store) == "no room 2"
     dashboard.save_problem(store, "")
     assert dashboard.last_problem(store) == ""

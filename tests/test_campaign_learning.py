@@ -3,41 +3,94 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import pairsmith as ps
-from campaigns import answer_next
-from pairsmith.campaign.learning import evidence, fit_model
+from campaigns import answer_next, answers_of, invite_people
+from pairsmith.campaign import leases
+from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.learning import evidence, fit_linear, fit_model
 from pairsmith.campaign.snapshot import take_snapshot
 
 
-def test_the_model_is_fitted_to_labels_and_answers(tmp_path, make):
+@pytest.mark.filterwarnings("ignore:the answers leave")
+def test_the_models_are_fitted_to_labels_and_answers(tmp_path, make):
     store = make(str(tmp_path / "t.db"), labels=(np.array([0, 4]), np.array([1, -1])))
     for choice in ("left", "right", "tie", "skip", "left"):
         answer_next(store, choice)
     snapshot = take_snapshot(store)
     answers = snapshot.answers
     assert len(answers) == 4
+    known = {
+        "y": np.array([1, -1]),
+        "labeled": np.array([0, 4]),
+        "comparisons": answers[["first", "second"]].to_numpy(),
+        "outcomes": answers["outcome"].to_numpy(),
+    }
     X = snapshot.features.to_numpy()
+    linear = fit_linear(snapshot)
+    expected = ps.BradleyTerry(ridge=linear.ridge).fit(X, **known)
+    np.testing.assert_allclose(linear.coef_, expected.coef_, rtol=1e-9)
     model = fit_model(snapshot)
-    expected = ps.BradleyTerry(ridge=model.ridge).fit(
-        X,
-        np.array([1, -1]),
-        labeled=np.array([0, 4]),
-        comparisons=answers[["first", "second"]].to_numpy(),
-        outcomes=answers["outcome"].to_numpy(),
-    )
-    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    right = answers["first"] + answers["second"] - answers["left"]
+    known["comparisons"] = np.column_stack([answers["left"], right])  # as they were shown
+    known["outcomes"] = answers["outcome"] * np.where(answers["left"] == answers["first"], 1, -1)
+    expected = ps.BradleyTerryGP().fit(snapshot.features, **known, raters=answers["labeller"])
+    pd.testing.assert_frame_equal(model.rank(snapshot.features), expected.rank(snapshot.features))
+    assert model.known(snapshot.features).all()
+
+
+def test_who_answers_and_on_which_side_counts(tmp_path, make):
+    """Ben always takes the left one: his answers must not rank, and those of anna must."""
+    store = make(str(tmp_path / "t.db"), n=10, d=2, k=45, answers_per_pair=2, objective="random")
+    anna, ben = invite_people(store, 2)
+    while (lease := leases.next_pair(store, anna)) is not None:
+        leases.answer(store, anna, lease.token, "left" if lease.left < lease.right else "right")
+    while (lease := leases.next_pair(store, ben)) is not None:
+        leases.answer(store, ben, lease.token, "left")
+    model = fit_model(take_snapshot(store))
+    assert model.raters_.loc["p1", "bias"] > 1 > abs(model.raters_.loc["p0", "bias"])
+    assert model.raters_.loc["p0", "slope"] > 2 * model.raters_.loc["p1", "slope"]
+    assert list(model.rank(take_snapshot(store).features).index) == [f"{row:03d}" for row in range(10)]
+
+
+def test_the_order_of_answers_from_elsewhere_is_no_side(tmp_path, make):
+    """A table of winners and losers has the winner first, always; the item shown first it does not tell."""
+    store = make(str(tmp_path / "t.db"), n=8)
+    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
+    assert add_answers(store, answers_of(pairs)) == 28
+    known = evidence(take_snapshot(store))
+    assert {tuple(sorted(pair)) for pair in known["comparisons"].tolist()} == set(pairs)
+    assert 5 < np.sum(known["outcomes"] > 0) < 23
+    np.testing.assert_array_equal(known["comparisons"][:, 0] < known["comparisons"][:, 1], known["outcomes"] > 0)
+    model = fit_model(take_snapshot(store))
+    assert list(model.rank(take_snapshot(store).features).index) == [f"{row:03d}" for row in range(8)]
+
+
+def test_a_model_goes_on_from_the_last(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=10, k=30)
+    for _ in range(20):
+        answer_next(store)
+    first = fit_model(take_snapshot(store))
+    before = first.decision_function(take_snapshot(store).features)
+    answer_next(store, "right")
+    again = fit_model(take_snapshot(store), first)
+    assert again is first
+    assert not np.array_equal(again.decision_function(take_snapshot(store).features), before)
+    fresh = fit_model(take_snapshot(store))
+    np.testing.assert_allclose(again.doubt_, fresh.doubt_, atol=0.02)
 
 
 def test_without_labels_and_answers_there_is_no_model(tmp_path, make):
     snapshot = take_snapshot(make(str(tmp_path / "t.db")))
     assert evidence(snapshot) == {}
-    assert fit_model(snapshot) is None
+    assert fit_model(snapshot) is fit_linear(snapshot) is None
 
 
 def test_labels_that_are_words_say_nothing(tmp_path, make):
     snapshot = take_snapshot(make(str(tmp_path / "t.db")))
     words = replace(snapshot, labeled=np.array([0, 1]), labels=np.array(["good", "bad"]))
-    with pytest.raises(ValueError, match="'bad' and 'good'"):
-        fit_model(words)
+    for fit in (fit_model, fit_linear):
+        with pytest.raises(ValueError, match="'bad' and 'good'"):
+            fit(words)

@@ -86,7 +86,7 @@ def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
         known.features.to_numpy(),
         3,
         objective="averaged-d-optimal",
-        model=learning.fit_model(known),
+        model=learning.fit_linear(known),
         comparisons=known.planned,
     )
     assert np.array_equal(chosen.pairs, expected.pairs)

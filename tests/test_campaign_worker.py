@@ -2,12 +2,14 @@
 
 import os
 import signal
+import threading
 import time
 
 import psutil
 import pytest
 
-from pairsmith.campaign import dashboard, leases, people, planning, worker
+from campaigns import answer_next
+from pairsmith.campaign import dashboard, leases, people, planning, report, worker
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -76,3 +78,54 @@ def test_what_the_worker_cannot_do_is_shown(tmp_path, make, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         worker.watch(store)
     assert "no memory" in dashboard.last_problem(store)
+
+
+def test_rounds_are_planned_while_a_report_takes_its_time(tmp_path, make, monkeypatch):
+    """The report ends only when a round was added after it began."""
+    store = make(str(tmp_path / "t.db"), n=12, k=8, clock=lambda: time.time() - 3600)
+    begun, planned = threading.Event(), threading.Event()
+
+    def slow(snapshot, memory):
+        begun.set()
+        assert planned.wait(40)
+        return dashboard.EMPTY_REPORT | {"answers": len(snapshot.answers)}
+
+    def pause(_seconds):
+        begun.wait(40)
+        if len(take_snapshot(store).planned) > 8:
+            planned.set()
+        elif len(take_snapshot(store).answers) < 7:
+            answer_next(store)
+        if dashboard.last_report(store)["answers"]:
+            raise KeyboardInterrupt
+
+    answer_next(store)
+    monkeypatch.setattr(report, "make_report", slow)
+    monkeypatch.setattr(worker.time, "sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        worker.watch(store)
+    assert dashboard.last_report(store)["answers"] == 1
+    assert len(take_snapshot(store).planned) == 16
+
+
+def test_a_report_that_fails_is_told_and_tried_again(tmp_path, make, monkeypatch):
+    store = make(str(tmp_path / "t.db"))
+    tried, told = [], []
+
+    def fail_once(snapshot, memory):
+        tried.append(1)
+        if len(tried) == 1:
+            raise ValueError("no sense")
+        return dashboard.EMPTY_REPORT | {"answers": 5}
+
+    def pause(_seconds):
+        told.append(dashboard.last_problem(store))
+        if dashboard.last_report(store)["answers"] == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(report, "make_report", fail_once)
+    monkeypatch.setattr(worker.time, "sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        worker.watch(store)
+    assert any("no sense" in text for text in told)
+    assert dashboard.last_problem(store) == ""

@@ -84,7 +84,7 @@ def test_help_and_version(run):
         ("select header.csv -k 3", "header.csv has no rows"),
         ("select ragged.csv -k 3", "line 3"),
         ("select long.csv -k 3", "long.csv: "),
-        ("select short.csv -k 3", "item 'b' has no value in column 'y'"),
+        ("select short.csv -k 3", "column 'y' has 1 missing value, the first of item 'b'"),
         ("select infinite.csv -k 3", "item 'b' has the value inf in column 'x'"),
         ("select twice.csv -k 3", "the id 'a' stands in more than one row"),
         ("select noid.csv -k 3", "row 2 has nothing in column 'id'"),

@@ -1,22 +1,51 @@
-"""pairsmith fit and rank."""
+"""pairsmith rank, and models that are read."""
 
-import json
-import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+import pairsmith as ps
 from test_cli import refused
 
 pytestmark = pytest.mark.usefixtures("samples")
 
 
+def test_items_that_the_model_has_not_seen_are_ranked_and_said_to_be_new(run, answered):
+    run("fit items.csv outcomes.csv -o model.json")
+    table = pd.read_csv("items.csv", dtype={"id": str})
+    table.assign(id=[*table.id[:-2], "x", "y"]).to_csv("some.csv", index=False)
+    code, out, err = run("rank some.csv model.json")
+    assert (code, len(out.splitlines())) == (0, 13)
+    assert err == (
+        "Note: 2 of 12 items were not there when the model was fitted, for example 'x': ranked by their features"
+        " alone\n"
+    )
+    table.assign(id=list("abcdefghijkl")).to_csv("all.csv", index=False)
+    assert run("rank all.csv model.json")[2].startswith("Note: all 12 items were not there")
+
+
+def test_models_of_both_kinds_are_read_and_told_apart(run, answered):
+    run("fit items.csv outcomes.csv -o linear.json --linear")
+    run("fit items.csv outcomes.csv -o model.json")
+    assert refused(run("rank items.csv linear.json --top 3"), "--top is not for a linear model")
+    assert refused(
+        run("select items.csv -k 2 --objective entropy --model model.json"),
+        "--model model.json is not linear in the features; make one that is with pairsmith fit --linear",
+    )
+    with pytest.raises(ValueError, match="holds a BradleyTerryGP, not a BradleyTerry; load it as that"):
+        ps.BradleyTerry.load("model.json")
+    with pytest.raises(ValueError, match="holds a BradleyTerry, not a BradleyTerryGP"):
+        ps.BradleyTerryGP.load("linear.json")
+    Path("future.json").write_text('{"pairsmith model": 7}')
+    assert refused(run("rank items.csv future.json"), "written by another version of pairsmith (format 7)")
+
+
 def test_fit_and_rank(run, answered):
     code, out, err = run("fit items.csv outcomes.csv -o model.json --ridge 0.1 --labels labels.csv")
     assert (code, err) == (0, "")
-    assert "Fitted to 40 answers and 2 labels (ridge 0.1)" in out
+    assert "Fitted to 40 answers and 2 labels (linear in the features, ridge 0.1)" in out
     code, out, err = run("rank items.csv model.json -o ranking.csv --plot ranking.png")
     assert code == 0
     assert "not what features do not explain" in err
@@ -28,73 +57,6 @@ def test_fit_and_rank(run, answered):
     assert code == 0
     assert err.startswith("Note: intervals count what the answers leave open about the weights of the features")
     assert out.splitlines()[0] == "rank,id,score,error,low,high,above_next"
-
-
-def test_answers_in_every_form_say_the_same(run, answered):
-    models = []
-    for name in ("outcomes", "words", "named", "won"):
-        assert run(f"fit items.csv {name}.csv -o {name}.json --ridge 0.1")[0] == 0
-        models.append(json.loads(Path(f"{name}.json").read_text())["coef"])
-    np.testing.assert_allclose(models, [models[0]] * 4, rtol=1e-6)
-    code, out, _ = run("fit items.csv outcomes.csv words.csv -o both.json")
-    assert code == 0
-    assert "Fitted to 80 answers" in out
-    assert "AUC" in out
-    half = pd.read_csv("outcomes.csv", dtype=str)
-    half.loc[20:, "outcome"] = None
-    half.to_csv("half.csv", index=False)
-    assert "Fitted to 20 answers" in run("fit items.csv half.csv -o half.json --ridge 1")[1]
-
-
-def test_a_ridge_chosen_by_hardly_anything_is_said_to_be(run, answered):
-    pd.read_csv("outcomes.csv", dtype=str).head(6).to_csv("few.csv", index=False)
-    code, out, err = run("fit items.csv few.csv -o few.json")
-    assert code == 0
-    held = int(re.search(r"chosen by (\d+) held out: log likelihood -\d\.\d{3} each", out).group(1))
-    assert 0 < held <= 6
-    assert err.startswith(f"Warning: only {held} of the answers and labels could be held out")
-    assert err.count("\n") == 1
-    pd.concat([pd.read_csv("outcomes.csv", dtype=str)] * 20).to_csv("many.csv", index=False)
-    assert run("fit items.csv many.csv -o many.json")[2] == ""
-
-
-@pytest.mark.slow
-def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
-    best = list(answered)
-    Path("numbers.csv").write_text(
-        "id,label\n" + "".join(f"{name},{1 if at < 6 else -1}\n" for at, name in enumerate(best))
-    )
-    Path("words.csv").write_text(
-        "id,label\n" + "".join(f"{name},{'high' if at < 6 else 'low'}\n" for at, name in enumerate(best))
-    )
-    Path("one.csv").write_text(f"winner,loser\n{best[0]},{best[-1]}\n")
-    for how in ("--ridge 0.1", ""):
-        fit = f"fit items.csv outcomes.csv -o model.json {how}"
-        assert run(f"{fit} --labels numbers.csv")[0] == 0
-        right = json.loads(Path("model.json").read_text())
-        code, _, _ = run(f"{fit} --labels words.csv --better high")
-        told = json.loads(Path("model.json").read_text())
-        assert code == 0
-        assert (told["coef"], told["classes"]) == (right["coef"], ["low", "high"])
-        assert run(f"{fit} --labels numbers.csv --better -1")[0] == 0
-        assert json.loads(Path("model.json").read_text())["classes"] == [1, -1]
-    Path("model.json").unlink()
-    known = "--labels words.csv --objective entropy"
-    right = run("select items.csv -k 3 --labels numbers.csv --objective entropy")
-    assert run(f"select items.csv -k 3 {known} --better high") == right
-    words = "'high' and 'low' are words, and nothing says which is the better; say it, with --better 'high'"
-    for line, message in (
-        ("fit items.csv one.csv -o model.json --ridge 1 --labels words.csv", words),
-        ("fit items.csv one.csv -o model.json --labels words.csv", words),
-        (f"select items.csv -k 3 {known}", words),
-        (f"select items.csv -k 3 {known} --better good", "--better 'good' is none of the labels, which are 'high' and"),
-        ("fit items.csv one.csv -o model.json --ridge 1 --labels numbers.csv --better 3", "none of the labels"),
-        ("fit items.csv one.csv -o model.json --ridge 1 --better high", "--better names one of the labels of --labels"),
-        ("select items.csv -k 3 --better high", "--better names one of the labels of --labels"),
-    ):
-        assert refused(run(line), message), line
-    assert not Path("model.json").exists()
-    assert run("select items.csv -k 3 --labels words.csv")[0] == 0  # d-optimality does not look at labels
 
 
 def test_whole_numbers_of_an_array_are_not_rounded_either(run):

@@ -65,9 +65,11 @@ def test_fit_rank_and_select_read_a_campaign(run, target):
     assert run("fit", "items.csv", "answers.csv", "--features", "f_*", "-o", "n.json", "--ridge", "1")[0] == 0
     assert json.loads(Path("m.json").read_text()) == json.loads(Path("n.json").read_text())
     assert run("rank", target, "m.json") == run("rank", "items.csv", "n.json")
-    code, own, _ = run("rank", target)
-    assert code == 0
-    assert own.startswith("rank,id,score,error,low,high,above_next\n1,item ")
+    code, own, err = run("rank", target)
+    assert (code, err) == (0, "")
+    assert own.startswith("rank,id,score,error,low,high,above_next,best,worst\n1,item ")
+    assert run("fit", target, "-o", "gp.json")[0] == 0
+    assert run("rank", target, "gp.json")[1] == own
     code, more, _ = run("select", target, "-k", "3", "--objective", "averaged-d-optimal")
     assert code == 0
     asked = pd.read_csv("answers.csv")[["first", "second"]].apply(tuple, axis=1)

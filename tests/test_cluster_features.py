@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_path(shared, tmp_path):
 
     hole = X.copy()
     hole[1700, 3] = np.nan
-    told(hole, "X holds nan at row 1700, column 3")
+    told(hole, "X: column 3 has 1 missing value .* at row 1700")
     told(np.asfortranarray(X), "column by column")
     told(X[0], "two dimensions")
     told(X.astype(complex), "numeric")

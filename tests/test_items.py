@@ -99,7 +99,7 @@ def test_features_by_pattern_and_groups_by_name(write):
         ("id,x\na,1\na,2\n", "the id 'a' stands in more than one row"),
         ("id,x\na,1\n,2\n", "row 2 has nothing in column 'id'"),
         ("id\na\nb\n", "there are no feature columns besides 'id'"),
-        ("id,x\na,\nb,2\n", "item 'a' has no value in column 'x'"),
+        ("id,x\na,\nb,2\n", "column 'x' has 1 missing value, the first of item 'a'"),
         ("id,x\na,1\nb,inf\n", "item 'b' has the value inf in column 'x'"),
         ("x,y\n0.5,1\n1,2\n", "the first, 'x', holds fractions, not ids; name the id column"),
     ],

@@ -4,7 +4,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.model.posterior import Answers
-from pairsmith.model.raters import habits
+from pairsmith.model.raters import as_shown, habits
 
 rng = np.random.default_rng(0)
 N, COUNT = 60, 900
@@ -68,3 +68,15 @@ def test_raters_of_the_wrong_length_or_missing_are_refused():
         fit(n_items=3, comparisons=[(0, 1), (1, 2), (0, 2)], outcomes=[1, 1, 1], raters=["a", "b"])
     with pytest.raises(ValueError, match="answer number 1 has none"):
         fit(n_items=3, comparisons=[(0, 1), (1, 2), (0, 2)], outcomes=[1, 1, 1], raters=["a", None, "b"])
+
+
+def test_pairs_as_they_were_shown():
+    pairs, outcomes = np.array([(0, 1), (0, 1), (5, 2)] + 200 * [(3, 7)]), np.array([1.0, 1.0, -1.0] + 200 * [1.0])
+    left = np.array([0, 1, 5] + 200 * [-1])
+    shown, won = as_shown(pairs, outcomes, left)
+    assert shown[:3].tolist() == [[0, 1], [1, 0], [5, 2]]
+    assert won[:3].tolist() == [1, -1, -1]
+    turned = shown[3:, 0] == 7
+    assert 70 < turned.sum() < 130  # by lot: an order of the table's own says nothing of sides
+    np.testing.assert_array_equal(won[3:], np.where(turned, -1, 1))
+    np.testing.assert_array_equal(as_shown(pairs[:50], outcomes[:50], left[:50])[0], shown[:50])  # more change nothing

@@ -201,7 +201,7 @@ def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
         assert whole.bound == pytest.approx(plain.bound)
         broken = narrow.copy()
         broken[700, 3] = np.nan
-        with pytest.raises(ValueError, match="X holds nan at row 700, column 3"):
+        with pytest.raises(ValueError, match=r"X: column 3 has 1 missing value .* at row 700"):
             ps.select(broken, 3)
 
 

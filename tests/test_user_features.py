@@ -57,3 +57,31 @@ def test_ids_are_taken_from_wherever_they_are():
     numbered = pa.table({"id": [5, 3, 9], "a": [1.0, 2, 4]})
     pd.testing.assert_frame_equal(ps.select(numbered, 2).to_frame(), ps.select(numbered.to_pandas(), 2).to_frame())
     assert set(ps.select(numbered, 1).to_frame().loc[0, ["first", "second"]]) == {5, 9}
+
+
+HOLES = [[1.0, np.nan, 0.0], [np.nan, 2.0, 0.5], [3.0, np.nan, 1.0], [4.0, np.nan, 2.5]]
+
+
+@pytest.mark.parametrize(
+    ("X", "told"),
+    [
+        (np.array(HOLES), r"column 1 has 3 missing values \(NaN\), the first at row 0, and 1 more column such; fill"),
+        (pd.DataFrame(HOLES, columns=list("abc")), "column 'b' has 3 missing values .* at row 0, and 1 more"),
+        (pd.DataFrame(HOLES, columns=list("abc"), index=list("pqrs")), r"'b' has 3 .* row 0 \(item 'p'\)"),
+        (pd.DataFrame(HOLES, columns=list("abc")).convert_dtypes(), "column 'b' has 3 missing values"),
+        (pl.DataFrame({"a": [1.0, 2, 3], "b": [1, None, None]}), "column 'b' has 2 missing values .* row 1;"),
+        (pa.table({"a": [1.0, 2, 3], "b": [1, None, 2]}), "column 'b' has 1 missing value .* row 1;"),
+        (np.array([[1.0, 2.0], [np.inf, 1.0], [-np.inf, 3.0]]), "column 0 has 2 infinite values, the first at row 1;"),
+    ],
+)
+def test_missing_numbers_are_refused_by_column_and_count_wherever_features_are_taken(X, told):
+    good = np.arange(float(X.shape[0] * X.shape[1])).reshape(X.shape) ** 1.5
+    answers = {"comparisons": [(0, 1)], "outcomes": [1]}
+    for estimator in (ps.BradleyTerry(), ps.BradleyTerryCV(), ps.BradleyTerryGP()):
+        with pytest.raises(ValueError, match=told):
+            estimator.fit(X, **answers)
+    for fitted in (ps.BradleyTerry().fit(good, **answers), ps.BradleyTerryGP().fit(good, **answers)):
+        with pytest.raises(ValueError, match=told):
+            fitted.rank(X)
+    with pytest.raises(ValueError, match=told):
+        ps.select(X, 1)

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
-    """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at.
+    """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere.
 
-    Skips are no answers, and those taken back do not stand.
+    Skips are no answers, and those taken back do not stand. Of those made `elsewhere` nobody knows for certain which
+    item was shown left.
     """
     found = connection.execute(
         sa.select(
@@ -37,14 +38,15 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             persons.c.name.label("labeller"),
             answers.c.milliseconds,
             answers.c.at,
+            (leases.c.expires == MADE_ELSEWHERE).label("elsewhere"),
         )
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
         .where(leases.c.state == "answered")
         .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
     ).all()
     frame = pd.DataFrame(
-        found, columns=["first", "second", "outcome", "left", "labeller", "milliseconds", "at"]
-    ).astype({"first": np.int64, "second": np.int64, "outcome": np.int64, "left": np.int64, "at": np.int64})
+        found, columns=["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere"]
+    ).astype(dict.fromkeys(["first", "second", "outcome", "left", "at"], np.int64) | {"elsewhere": bool})
     frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
     broken = int((frame["first"] == frame["second"]).sum())
     if broken:

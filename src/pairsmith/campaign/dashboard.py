@@ -1,7 +1,8 @@
 """What the dashboard shows: the numbers that are counted here, and the last report, which `worker` computed.
 
-A figure is added here and nowhere else, and so is a column, which also needs its key in `report.people`: the page is
-built from FIGURES and PEOPLE_COLUMNS, and its script fills in what it finds on the page.
+A figure is added here and nowhere else, and so is a column, which also needs its key in `report.people`, and what was
+learned, which needs one in `report.make_report`: the page is built from FIGURES, LEARNED and PEOPLE_COLUMNS, and its
+script fills in what it finds on the page.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pairsmith.campaign.schema import SECOND, answers, leases, pairs, reports, u
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
-EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "advice": None}
+EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "learned": {}, "advice": None}
 
 
 class Figure(NamedTuple):
@@ -24,10 +25,17 @@ class Figure(NamedTuple):
     out_of: str | None = None  # the key of the number that it is a part of
 
 
+class Learned(NamedTuple):
+    heading: str
+    key: str  # of the report's `learned`
+    format: str
+    means: str
+
+
 class Column(NamedTuple):
     heading: str
     key: str  # of a row of the report's `people`
-    format: str  # in which the script writes it: text, seconds or share
+    format: str  # in which the script writes it: text, seconds, number, percent or share
 
 
 FIGURES = (
@@ -38,12 +46,20 @@ FIGURES = (
     Figure("Skipped", "skipped"),
     Figure("Taken back", "undone"),
 )
+LEARNED = (
+    Learned("Doubt", "doubt", "percent", "the chance that two items stand in the wrong order"),
+    Learned("Reliability", "reliability", "number", "the share of how scores differ that is known"),
+    Learned("Features explain", "explained", "share", "of how scores differ; the rest is the items' own"),
+)
 PEOPLE_COLUMNS = (
     Column("Name", "name", "text"),
     Column("Answers", "answers", "text"),
     Column("Median time", "seconds", "seconds"),
-    Column("Agrees with the model", "agrees_with_model", "share"),
-    Column("Agrees on repeated pairs", "agrees_on_repeated", "share"),
+    Column("Agrees with the other answers", "agrees_with_model", "share"),
+    Column("On the same pairs", "agrees_on_repeated", "share"),
+    Column("Slope", "slope", "number"),
+    Column("Side bias", "bias", "number"),
+    Column("Infit", "infit", "number"),
 )
 
 
@@ -73,8 +89,8 @@ def changes(store: Store) -> tuple[int, ...]:
 
 
 def last_report(store: Store) -> dict[str, Any]:
-    """What `report` last computed, or the empty report."""
-    return {**(_read(store, "report") or EMPTY_REPORT)}
+    """What `report` last computed; what it did not, or an earlier version did not, is empty."""
+    return EMPTY_REPORT | (_read(store, "report") or {})
 
 
 def last_problem(store: Store) -> str:

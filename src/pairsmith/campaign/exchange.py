@@ -252,8 +252,8 @@ def _completed_by(who: Any) -> str:
 
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
-    pairs, outcomes, counts = read_answers(path, items)
-    table = read_table(path, lambda names: [name for name in ("labeller", "left", "time") if name in names], True)
+    pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
+    table = read_table(path, lambda names: [name for name in ("labeller", "time") if name in names], True)
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:
             table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
@@ -275,13 +275,5 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
-    names = column("left", None)
-    shown = np.array([not pd.isna(name) and str(name).strip() != "" for name in names], dtype=bool)
-    left = pairs[:, 0].copy()
-    if shown.any():
-        left[shown] = items.rows(as_written(pd.Series(names[shown]).astype(str), path), path)
-    given["left"] = left
-    wrong = (left != pairs[:, 0]) & (left != pairs[:, 1])
-    if wrong.any():
-        raise ValueError(f"{path}: row {int(np.argmax(wrong)) + 1} names an item as left that is neither of the two")
+    given["left"] = np.where(left < 0, pairs[:, 0], left)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+
+import numpy as np
 
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.model.bradley_terry import BradleyTerry
+from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.prior import usual_ridge
+from pairsmith.model.raters import as_shown
 
 
-def fit_model(snapshot: CampaignSnapshot) -> BradleyTerry | None:
-    """The model of the answers and labels so far, None before the first."""
+def fit_model(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP | None:
+    """The model of the answers and labels so far, None before the first; `model` is one to go on from."""
     found = evidence(snapshot)
     if not found:
         return None
+    model = BradleyTerryGP(warm_start=True) if model is None else model
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")  # so they do at first; doubt counts it
+        return model.fit(snapshot.features, **found)
+
+
+def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:
+    """The same, of the model that pairs are chosen under: scores linear in the features, everybody alike."""
+    found = evidence(snapshot)
+    if not found:
+        return None
+    found.pop("raters", None)
     return BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy()))).fit(snapshot.features, **found)
 
 
 def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    """Labels and answers, as BradleyTerry.fit takes them; empty where there are none."""
+    """Labels and answers, as BradleyTerryGP.fit takes them, what was shown left first; empty where there are none."""
     found: dict[str, Any] = {}
     if snapshot.labels.dtype.kind == "U":
         told = " and ".join(repr(word) for word in sorted(set(snapshot.labels.tolist())))
@@ -30,8 +47,11 @@ def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
     if len(snapshot.labels):
         found |= {"y": snapshot.labels, "labeled": snapshot.labeled}
     if len(snapshot.answers):
-        found |= {
-            "comparisons": snapshot.answers[["first", "second"]].to_numpy(),
-            "outcomes": snapshot.answers["outcome"].to_numpy(),
-        }
+        given = snapshot.answers
+        pairs, outcomes = as_shown(
+            given[["first", "second"]].to_numpy(),
+            given["outcome"].to_numpy(dtype=np.float64),
+            np.where(given["elsewhere"], -1, given["left"]),
+        )
+        found |= {"comparisons": pairs, "outcomes": outcomes, "raters": given["labeller"].to_numpy(dtype=object)}
     return found

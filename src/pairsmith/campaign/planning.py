@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import pace
 from pairsmith.campaign.answers import pairs_to_ask
-from pairsmith.campaign.learning import fit_model
+from pairsmith.campaign.learning import fit_linear
 from pairsmith.campaign.schema import pairs
 from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
 from pairsmith.criteria import CRITERIA
@@ -47,7 +47,7 @@ def next_pairs(
         return None
     needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
     if needs_model and model is None:
-        model = fit_model(snapshot)
+        model = fit_linear(snapshot)
     if needs_model and model is None:
         objective = "d-optimal"
     with warnings.catch_warnings():

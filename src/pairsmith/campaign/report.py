@@ -2,113 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import hashlib
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import ndtr
 
 from pairsmith.campaign.dashboard import EMPTY_REPORT
-from pairsmith.campaign.learning import fit_model
+from pairsmith.campaign.learning import evidence, fit_model
 from pairsmith.campaign.snapshot import CampaignSnapshot
-from pairsmith.data.arrays import Bools, Floats, Ints
+from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import WithinGroups
 from pairsmith.data.features import extremes, from_array
 from pairsmith.data.ridge import as_ridge
 from pairsmith.design.information import Design
-from pairsmith.model.bradley_terry import BradleyTerry
+from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import auc_of_comparisons
 from pairsmith.selection import select
 
-POINTS = 16  # of each curve
-HELD_OUT = 5  # one pair in so many is held out to measure the AUC
-LITTLE = 0.005  # doubt that falls by less than this over the last quarter of the answers has stopped falling
+POINTS, STEP = 12, 4  # a curve has so many points at most, so many answers apart at least
 FEW = 40  # answers before which no advice is given
+SURE, FAIRLY_SURE = 0.05, 0.1  # doubt at which a ranking is done, and at which it is where doubt hardly falls any more
+LITTLE = 0.005  # doubt that falls by less than this over the last quarter of the answers has nearly stopped falling
 
 
-def make_report(snapshot: CampaignSnapshot, before_each_model: Callable[[], object] = lambda: None) -> dict[str, Any]:
-    """Everything that takes computing, as plain JSON.
+@dataclass(frozen=True)
+class Point:
+    """What the model claimed after so many answers, and all that is needed to see how well it predicts others."""
 
-    Many models are fitted for it. Before each point of the curve `before_each_model` is called, for what cannot wait
-    until the report is done; it does not change the snapshot.
-    """
-    model = fit_model(snapshot)
+    doubt: float
+    scores: Floats  # of all items
+    gaps: Floats  # of each of these answers, by the others: the mean of f_left - f_right
+
+
+@dataclass
+class Memory:
+    """What one report leaves to the next: the last model, to go on from, and the points of the curve so far."""
+
+    model: BradleyTerryGP | None = None
+    model_of: str = ""  # the answers that it was fitted to
+    points: dict[str, Point] = field(default_factory=dict)  # by the answers that they are of
+
+
+def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dict[str, Any]:
+    """Everything that takes computing, as plain JSON; a model is fitted for each point that `memory` does not have."""
+    memory = Memory() if memory is None else memory
+    curve = _curve(snapshot, memory)
+    model = _fitted(snapshot, memory)
     if model is None:
         return EMPTY_REPORT | {"advice": advise([])}
-    curve = _curve(snapshot, before_each_model)
     return {
         "answers": len(snapshot.answers),
         "ranking": _ranking(model, snapshot),
         "curve": curve,
         "people": people(snapshot, model),
+        "learned": {
+            "doubt": round(model.doubt_, 5),
+            "reliability": round(model.reliability_, 5),
+            "explained": round(1 - model.shares_["items"], 5) if model.n_features_in_ else None,
+        },
         "advice": advise(curve),
     }
 
 
-def _ranking(model: BradleyTerry, snapshot: CampaignSnapshot) -> list[list[Any]]:
-    """Of each item, best first: id, score, and the ends of its 90% interval."""
+def _ranking(model: BradleyTerryGP, snapshot: CampaignSnapshot) -> list[list[Any]]:
+    """Of each item, best first: id, score, the ends of its 90% interval, and the best and worst rank it could have."""
     table = model.rank(snapshot.features)
     numbers = table[["score", "low", "high"]].to_numpy().round(6).tolist()
-    return [[name, *row] for name, row in zip(table.index, numbers, strict=True)]
+    ranks = table[["best", "worst"]].to_numpy().tolist()
+    return [[name, *row, *ends] for name, row, ends in zip(table.index, numbers, ranks, strict=True)]
 
 
-def _curve(snapshot: CampaignSnapshot, before_each_model: Callable[[], object]) -> list[dict[str, Any]]:
-    """After so many answers: AUC on held-out pairs, doubt in the ranking, log det gained, and by random pairs.
+def _curve(snapshot: CampaignSnapshot, memory: Memory) -> list[dict[str, Any]]:
+    """After so many answers: AUC, doubt in the ranking, log det gained, and by random pairs.
 
-    The AUC is of a model that has not seen a fifth of the pairs, on these. Doubt is the chance that two items drawn at
-    random stand in the wrong order. log det counts distinct pairs, and labels, as the design does.
+    The AUC is over all answers, each predicted without it: those that came later by the model of that time, the others
+    by what it makes of all but them. Doubt is the chance that two items drawn at random stand in the wrong order, as
+    was claimed at that time. log det counts distinct pairs, and labels, as the design does.
     """
     total = len(snapshot.answers)
-    marks = sorted({round(mark) for mark in np.linspace(0, total, POINTS + 1)} - {0})
+    if total == 0:
+        return []
+    step = STEP
+    while total > POINTS * step:  # so that points stay where they are as answers come in
+        step *= 2
+    marks = sorted({*range(step, total + 1, step), total})
     pairs = snapshot.answers[["first", "second"]].to_numpy()
-    held_out = _held_out(pairs)
     first_answers = pd.DataFrame(pairs).drop_duplicates().index.to_numpy()  # where each pair was answered first
     by_design, by_chance, start = _information(snapshot, pairs[first_answers])
-    found = []
+    found, keys = [], []
     for mark in marks:
-        before_each_model()
-        model = fit_model(replace(snapshot, answers=snapshot.answers[:mark]))
-        assert model is not None
+        before = replace(snapshot, answers=snapshot.answers[:mark])
+        keys.append(_name_of(before))
+        if keys[-1] not in memory.points:
+            memory.points[keys[-1]] = _point(before, memory)
+        point = memory.points[keys[-1]]
         distinct = int(np.searchsorted(first_answers, mark))
         found.append(
             {
                 "answers": mark,
-                "auc": _auc(snapshot, held_out, mark),
-                "doubt": round(_doubt(model, snapshot.features.to_numpy()), 5),
+                "auc": _auc(snapshot, point),
+                "doubt": round(point.doubt, 5),
                 "gained": round(float(by_design[distinct] - start), 4),
                 "random": None if by_chance is None else round(float(by_chance[distinct] - start), 4),
             }
         )
+    memory.points = {key: memory.points[key] for key in keys}
     return found
 
 
-def _held_out(pairs: Ints) -> Bools:
-    """Which of these are among the fifth of all pairs that is held out, always the same ones."""
-    mixed = (pairs[:, 0] * 2_654_435_761 + pairs[:, 1] * 40_503) % 4_294_967_296
-    return np.asarray((mixed >> 16) % HELD_OUT == 0)
+def _name_of(snapshot: CampaignSnapshot) -> str:
+    """The same for the same answers about as many items."""
+    told = snapshot.answers[["first", "second", "outcome", "left", "labeller"]]
+    rows = pd.util.hash_pandas_object(told, index=False).to_numpy()
+    return hashlib.sha256(rows.tobytes() + b"%d" % len(snapshot.features)).hexdigest()
 
 
-def _auc(snapshot: CampaignSnapshot, held_out: Bools, mark: int) -> float | None:
-    """On all answers to pairs held out, of the model of the others among the first `mark`; None where too few."""
-    test = snapshot.answers[held_out & (snapshot.answers["outcome"].to_numpy() != 0)]
-    seen = replace(snapshot, answers=snapshot.answers.iloc[np.flatnonzero(~held_out[:mark])])
-    model = fit_model(seen) if len(test) >= 5 else None
-    if model is None:
+def _fitted(snapshot: CampaignSnapshot, memory: Memory) -> BradleyTerryGP | None:
+    """The model of this snapshot, which may be the last one, or goes on from it."""
+    name = _name_of(snapshot)
+    if memory.model is None or memory.model_of != name:
+        memory.model, memory.model_of = fit_model(snapshot, memory.model), name
+    return memory.model
+
+
+def _point(snapshot: CampaignSnapshot, memory: Memory) -> Point:
+    model = _fitted(snapshot, memory)
+    assert model is not None
+    return Point(model.doubt_, model.decision_function(snapshot.features), model.left_out_["gap"].to_numpy())
+
+
+def _auc(snapshot: CampaignSnapshot, point: Point) -> float | None:
+    """Over all answers but ties, each predicted without it; None where there are too few."""
+    known = evidence(snapshot)
+    pairs, outcomes = known["comparisons"], known["outcomes"]
+    gaps = point.scores[pairs[:, 0]] - point.scores[pairs[:, 1]]
+    gaps[: len(point.gaps)] = point.gaps
+    decided = outcomes != 0
+    if decided.sum() < 5:
         return None
-    scores = model.decision_function(snapshot.features)
-    gap = scores[test["first"]] - scores[test["second"]]
-    return round(auc_of_comparisons(test["outcome"].to_numpy(dtype=np.float64), gap, np.ones(len(gap))), 4)
-
-
-def _doubt(model: BradleyTerry, X: Floats) -> float:
-    """P(wrong order) of two items, over 2,000 pairs of them, under the posterior."""
-    first, second = np.random.default_rng(0).integers(len(X), size=(2, 2000))
-    gap = X[first] - X[second]
-    spread = np.linalg.norm(gap @ model.covariance_root_, axis=1)
-    real = spread > 0
-    return float(np.mean(ndtr(-np.abs(gap[real] @ model.coef_) / spread[real]))) if real.any() else 0.5
+    return round(auc_of_comparisons(outcomes[decided], gaps[decided], np.ones(int(decided.sum()))), 4)
 
 
 def _information(snapshot: CampaignSnapshot, pairs: Ints) -> tuple[Floats, Floats | None, float]:
@@ -136,18 +170,24 @@ def _information(snapshot: CampaignSnapshot, pairs: Ints) -> tuple[Floats, Float
     return np.array(by_design), by_chance, start
 
 
-def people(snapshot: CampaignSnapshot, model: BradleyTerry) -> list[dict[str, Any]]:
-    """Of each labeller: answers, median seconds, agreement with the model, and with others on the same pairs."""
-    frame = snapshot.answers.copy()
-    scores = model.decision_function(snapshot.features)
-    gap = scores[frame["first"]] - scores[frame["second"]]
-    frame["agrees"] = np.where(frame["outcome"] == 0, np.nan, np.sign(gap) == frame["outcome"])
+def people(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> list[dict[str, Any]]:
+    """Of each labeller: answers, median seconds, agreement with what others say, on all pairs and on the same ones.
+
+    And how the model sees them: slope, bias and infit, see `pairsmith.model.raters`. A slope is said of several only,
+    as it is one beside others'.
+    """
+    if model.raters_ is None:
+        return []
+    frame = snapshot.answers.reset_index(drop=True)
+    gap, outcome = model.left_out_["gap"].to_numpy(), evidence(snapshot)["outcomes"]
+    frame["agrees"] = np.where((outcome == 0) | (gap == 0), np.nan, np.sign(gap) == outcome)
     both = frame.reset_index().merge(frame.reset_index(), on=["first", "second"], suffixes=("", "_other"))
     both = both[both["index"] != both["index_other"]]
     both["same"] = both["outcome"] == both["outcome_other"]
     repeated = both.groupby("labeller")["same"].mean()
     found = []
     for name, own in frame.groupby("labeller"):
+        rater = model.raters_.loc[name]
         found.append(
             {
                 "name": name,
@@ -155,6 +195,9 @@ def people(snapshot: CampaignSnapshot, model: BradleyTerry) -> list[dict[str, An
                 "seconds": _number(own["seconds"].dropna().median()),
                 "agrees_with_model": _number(own["agrees"].mean()),
                 "agrees_on_repeated": _number(repeated.get(name, np.nan)),
+                "slope": _number(rater["slope"] if len(model.raters_) > 1 else np.nan),
+                "bias": _number(rater["bias"]),
+                "infit": _number(rater["infit"]),
             }
         )
     return sorted(found, key=lambda row: -row["answers"])
@@ -165,21 +208,21 @@ def _number(value: Any) -> float | None:
 
 
 def advise(curve: list[dict[str, Any]]) -> dict[str, Any]:
-    """Whether to stop: when the last quarter of the answers made the ranking hardly surer."""
+    """Whether to stop: where the ranking is sure, or fairly sure and the last quarter of the answers changed little."""
     total = curve[-1]["answers"] if curve else 0
     if total < FEW:
         return {"stop": False, "text": f"Too early to tell: advice comes after {FEW} answers."}
     now = curve[-1]["doubt"]
     before = max((point for point in curve if point["answers"] <= 0.75 * total), key=lambda point: point["answers"])
-    fell = f"from {before['doubt']:.1%} to {now:.1%} with the last {total - before['answers']} answers"
-    if before["doubt"] - now < LITTLE:
-        return {
-            "stop": True,
-            "text": "More answers hardly change what the model learns from the features. If features explain all of"
-            f" quality, the chance that two items stand in the wrong order went {fell}; if they do not, it is higher.",
-        }
+    chance = f"the chance that two items stand in the wrong order is {now:.1%}"
+    was = f"({before['doubt']:.1%} before the last {total - before['answers']} answers)"
+    falls = before["doubt"] - now >= LITTLE
+    if now <= SURE or (now <= FAIRLY_SURE and not falls):
+        return {"stop": True, "text": f"You can stop: {chance} {was}."}
+    if falls:
+        return {"stop": False, "text": f"Go on: {chance} and still falls {was}."}
     return {
         "stop": False,
-        "text": "Go on: the chance that two items stand in the wrong order, as far as features explain it, still falls,"
-        f" {fell}.",
+        "text": f"Go on where that is not sure enough, but many more answers will be needed: {chance} and hardly falls"
+        f" any more {was}.",
     }

@@ -2,8 +2,8 @@
 
 `python -m pairsmith.campaign.worker` watches the campaign that the first line of its standard input names. When few
 answers are left to give it refits the model, chooses the next round given every pair asked so far, and adds it; when
-answers have come in it computes what the dashboard shows. It works at the lowest priority on one thread, and ends when
-its standard input does, that is with the process that started it.
+answers have come in it computes, beside that, what the dashboard shows. It works at the lowest priority on two threads,
+and ends when its standard input does, that is with the process that started it.
 
 The server imports this module for `Worker`; what computes is imported where it is needed, by the process itself.
 """
@@ -17,9 +17,11 @@ import threading
 import time
 import traceback
 import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -34,30 +36,47 @@ def watch(store: Store) -> None:
     from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.guard import Gone
     from pairsmith.campaign.planning import Planner
-    from pairsmith.campaign.report import make_report
+    from pairsmith.campaign.report import Memory, make_report
     from pairsmith.campaign.snapshot import take_snapshot
 
-    keep_rounds_ahead = Planner(store)
+    keep_rounds_ahead, memory = Planner(store), Memory()
     reported: tuple[int, ...] | None = None
+    report: Future[dict[str, Any]] | None = None
     while True:
         try:
             store.check()
             keep_rounds_ahead()
             changed = dashboard.changes(store)
-            if changed != reported:
-                # A report fits many models. People must not run out of pairs meanwhile, so before each of them it lets
-                # the planner look; the report itself stays with the snapshot that it began with.
-                report = make_report(take_snapshot(store), before_each_model=keep_rounds_ahead)
-                dashboard.save_report(store, report)
+            if report is None and changed != reported:
+                # Models of many items take minutes. People must not run out of pairs meanwhile, so rounds are planned
+                # beside it; the report stays with the snapshot that it began with.
+                report, reported = _in_a_thread(lambda: make_report(take_snapshot(store), memory)), changed
+            elif report is not None and report.done():
+                done, report = report, None
+                dashboard.save_report(store, done.result())
                 dashboard.save_problem(store, "")
-                reported = changed
         except Gone:
             raise
         except ValueError as error:
             with suppress(CampaignError):  # on a full disk: whoever answers is told so
                 dashboard.save_problem(store, f"The next round could not be planned: {error}")
+            reported = None  # or it was the report that failed
             time.sleep(5)
         time.sleep(PAUSE)
+
+
+def _in_a_thread(task: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
+    """What the task gives, or raises, once it is done; the process may end before."""
+    future: Future[dict[str, Any]] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(task())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="report", daemon=True).start()
+    return future
 
 
 class Worker:

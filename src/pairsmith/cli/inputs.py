@@ -12,19 +12,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.gaussian_process import BradleyTerryGP
 
 
-def read_model(path: Path, features: pd.DataFrame) -> BradleyTerry:
-    """A model that pairsmith fit wrote, checked to be one of these features."""
+def read_linear_model(path: Path, features: pd.DataFrame) -> BradleyTerry:
+    """A model that pairsmith fit --linear wrote, checked to be one of these features. Criteria know no other kind."""
     from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.saved import KINDS, kind_of
 
+    if KINDS[kind_of(path)] != "BradleyTerry":
+        raise ValueError(f"--model {path} is not linear in the features; make one that is with pairsmith fit --linear")
     model = BradleyTerry.load(path)
     matching(model, features)
     return model
 
 
-def matching(model: BradleyTerry, features: pd.DataFrame) -> pd.DataFrame:
+def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:
+    """A model that pairsmith fit wrote, of either kind."""
+    from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.gaussian_process import BradleyTerryGP
+    from pairsmith.model.saved import KINDS, kind_of
+
+    return BradleyTerry.load(path) if KINDS[kind_of(path)] == "BradleyTerry" else BradleyTerryGP.load(path)
+
+
+def matching(model: BradleyTerry | BradleyTerryGP, features: pd.DataFrame) -> pd.DataFrame:
     """These features in the model's order, or an error that says what is missing."""
+    if model.n_features_in_ == 0:
+        return features.iloc[:, :0]
     if hasattr(model, "feature_names_in_"):
         wanted = list(model.feature_names_in_)
         missing = [name for name in wanted if name not in features.columns]

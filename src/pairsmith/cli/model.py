@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import sys
-import warnings
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,12 +13,12 @@ import typer
 
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
-from pairsmith.cli.inputs import as_number, matching
+from pairsmith.cli.fitting import campaign_evidence, fit_gp, fit_linear, table_evidence
+from pairsmith.cli.inputs import load_model, matching
 from pairsmith.cli.output import (
     check_place,
     check_stdout,
     check_writable,
-    counted,
     draw_ranking,
     file_or_stdout,
     print_frame,
@@ -28,10 +28,8 @@ from pairsmith.data.names import printable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pairsmith.data.arrays import Floats
     from pairsmith.model.bradley_terry import BradleyTerry
-
-FEW = 10  # held-out answers: on fewer, an AUC says little
+    from pairsmith.model.gaussian_process import BradleyTerryGP
 
 
 def fit(
@@ -52,9 +50,20 @@ def fit(
         str | None,
         typer.Option(help="The better one of the two labels of --labels, where they are words.", metavar="LABEL"),
     ] = None,
+    linear: Annotated[
+        bool,
+        typer.Option(
+            "--linear",
+            help="The paper's model instead: scores linear in the features, and nothing else. select --model needs it.",
+        ),
+    ] = False,
     ridge: Annotated[
-        str, typer.Option(help="Penalty on the coefficients. auto: the one under which held-out answers are likeliest.")
-    ] = "auto",
+        str | None,
+        typer.Option(
+            help="Penalty on the coefficients of the linear model, which this chooses too. auto: the one under which"
+            " held-out answers are likeliest."
+        ),
+    ] = None,
     id_column: Annotated[
         str | None,
         typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
@@ -62,109 +71,43 @@ def fit(
     features: Annotated[
         list[str] | None, typer.Option(help="Feature columns, by name or pattern; may be repeated.", metavar="PATTERN")
     ] = None,
+    no_features: Annotated[
+        bool, typer.Option("--no-features", help="Use no columns: each item has a score of its own.")
+    ] = False,
 ) -> None:
     """Fit a Bradley-Terry model to answers.
+
+    Scores are linear and smooth in the features, with a part of each item's own; the answers tell how large each is.
+
+    A column rater (or labeller) of the answers says who gave them, a column left which item was shown first.
 
     [bold]pairsmith fit items.csv answers.csv -o model.json[/bold]
     """
     check_place(output, [Path(items), *(answers or []), labels], (".json",))
+    linear = linear or ridge is not None
+    if no_features and (features or linear):
+        raise ValueError(f"--no-features leaves nothing for {'--features' if features else '--linear'}; leave one out")
+    better_label = None
     if is_campaign(items):
-        X, known, weights = _campaign_evidence(items, answers, labels, better, id_column, features)
-        better_label = None
+        X, known, weights = campaign_evidence(items, answers, labels, better, id_column, features, no_features)
     else:
-        X, known, weights, better_label = _table_evidence(items, answers or [], labels, better, id_column, features)
-    model, told = _fitted(X, known, weights, better_label, ridge)
-    model.save(output)
-    _tell_fit(model, X, known, told, output)
-
-
-def _campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict[str, Any], Floats]:
-    """A campaign's features, its labels and answers as BradleyTerry.fit takes them, and what each of them weighs."""
-    import numpy as np
-
-    asked = opening.snapshot_of(target, *refused)
-    from pairsmith.campaign.learning import evidence
-
-    known = evidence(asked)
-    if "comparisons" not in known:
-        raise ValueError(f"{opening.shown(target)} has no answers yet; label some pairs first")
-    return asked.features, known, np.ones(len(known["comparisons"]) + len(known.get("y", [])))
-
-
-def _table_evidence(
-    items: str,
-    answers: list[Path],
-    labels: Path | None,
-    better: str | None,
-    id_column: str | None,
-    features: list[str] | None,
-) -> tuple[pd.DataFrame, dict[str, Any], Floats, Any]:
-    """The same from files; and the better one of the two labels, None where nobody says."""
-    import numpy as np
-
-    from pairsmith.files.answers import read_answers
-    from pairsmith.files.items import read_items
-    from pairsmith.files.labels import as_label, read_labels
-
-    if better is not None and labels is None:
-        raise ValueError("--better names one of the labels of --labels; give that too")
-    if not answers:
-        raise ValueError("ANSWERS is missing: name at least one file of answers, or a campaign instead of items")
-    table = read_items(Path(items), id_column, features or ())
-    parts = [read_answers(path, table) for path in answers]
-    known: dict[str, Any] = {
-        "comparisons": np.concatenate([pairs for pairs, _, _ in parts]),
-        "outcomes": np.concatenate([outcomes for _, outcomes, _ in parts]),
-    }
-    weights = np.concatenate([counts for _, _, counts in parts])
-    if len(weights) == 0 and not labels:
-        raise ValueError(f"{answers[0]} holds no answers yet; nothing can be learned from it")
-    if not labels:
-        return table.features, known, weights, None
-    known["labeled"], known["y"] = read_labels(labels, table)
-    better_label = None if better is None else as_label(better, known["y"])
-    return table.features, known, np.concatenate([np.ones(len(known["y"])), weights]), better_label
-
-
-def _fitted(
-    X: pd.DataFrame, known: dict[str, Any], weights: Floats, better: Any, ridge: str
-) -> tuple[BradleyTerry, list[str]]:
-    """The model, and what to say of its ridge: the number, and how it was chosen."""
-    import numpy as np
-
-    import pairsmith
-
-    if ridge != "auto":
-        given = pairsmith.BradleyTerry(as_number(ridge, "--ridge"), better).fit(X, **known, sample_weight=weights)
-        return given, [f"ridge {given.ridge:.3g}"]
-    model = pairsmith.BradleyTerryCV(better=better).fit(X, **known, sample_weight=weights)
-    if model.n_validated_ < FEW:
-        warnings.warn(
-            f"only {model.n_validated_} of the answers and labels could be held out to choose the ridge by, which"
-            " says little; name one with --ridge, or ask for more answers",
-            stacklevel=1,
+        chosen = None if no_features else features or []
+        X, known, weights, better_label = table_evidence(
+            items, answers or [], labels, better, id_column, chosen, may_lack_features=not linear
         )
-    chosen = (
-        f"The ridge was chosen by {model.n_validated_} held out: log likelihood {model.scores_.max():.3f} each"
-        f" ({np.log(0.5):.3f} by guessing), AUC {model.auc_:.3f}."
-    )
-    return model, [f"ridge {model.ridge_:.3g}", chosen]
-
-
-def _tell_fit(model: BradleyTerry, X: pd.DataFrame, known: dict[str, Any], told: list[str], output: Path) -> None:
-    import numpy as np
+    model: Any
+    told: Sequence[Any]
+    if linear:
+        model, told = fit_linear(X, known, weights, better_label, ridge or "auto")
+    else:
+        model, told = fit_gp(X, known, weights, better_label)
+    model.save(output)
     from rich.console import Console
     from rich.markup import escape
 
-    right = model.compare(X, known["comparisons"])
-    decided = known["outcomes"] != 0
-    agree = np.mean((right[decided] > 0.5) == (known["outcomes"][decided] > 0)) if decided.any() else np.nan
-    answers, labels = counted(len(known["comparisons"]), "answer"), counted(len(known.get("y", [])), "label")
     console = Console(highlight=False)
-    console.print(f"Fitted to {answers} and {labels} ({told[0]}).")
-    for chosen in told[1:]:
-        console.print(chosen, soft_wrap=True)
-    console.print(f"It agrees with {agree:.0%} of the answers it was fitted to.")
+    for line in told:
+        console.print(line, soft_wrap=isinstance(line, str))
     console.print(f"Wrote {escape(printable(str(output)))}")
 
 
@@ -187,6 +130,7 @@ def rank(
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw scores with their intervals (.png, .svg, .pdf).")] = None,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
+    top: Annotated[int | None, typer.Option(help="Add a column in_top, P(among the best K).", metavar="K")] = None,
     id_column: Annotated[
         str | None,
         typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
@@ -206,7 +150,9 @@ def rank(
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
     fitted, features = _model_and_features(items, model, id_column)
-    ranking = fitted.rank(matching(fitted, features), level)
+    features = matching(fitted, features)
+    new = _new_items(fitted, features)
+    ranking = _ranking(fitted, features, level, top)
     frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
     if output is None:
         print_frame(frame)
@@ -219,18 +165,66 @@ def rank(
     for path in (output, plot):
         if path is not None:
             print(printable(f"Wrote {path}"), file=sys.stderr if output is None else sys.stdout)
-    print(
-        "Note: intervals count what the answers leave open about the weights of the features, not what features do not"
-        " explain of an item; where that is much, they are too narrow.",
-        file=sys.stderr,
+    for note in (new, _caveat(fitted)):
+        if note:
+            print(printable(f"Note: {note}"), file=sys.stderr)
+
+
+def _ranking(
+    fitted: BradleyTerry | BradleyTerryGP, features: pd.DataFrame, level: float, top: int | None
+) -> pd.DataFrame:
+    from pairsmith.model.gaussian_process import BradleyTerryGP
+
+    if isinstance(fitted, BradleyTerryGP):
+        return fitted.rank(features, level, top)
+    if top is not None:
+        raise ValueError(
+            "--top is not for a linear model, which does not know what it leaves out; fit without --linear"
+        )
+    return fitted.rank(features, level)
+
+
+def _new_items(fitted: BradleyTerry | BradleyTerryGP, features: pd.DataFrame) -> str:
+    """What to say of items that the model was not fitted to: it knows of them what their features say."""
+    import numpy as np
+
+    from pairsmith.model.gaussian_process import BradleyTerryGP
+
+    if not isinstance(fitted, BradleyTerryGP):
+        return ""
+    new = np.flatnonzero(~fitted.known(features))
+    if len(new) == 0:
+        return ""
+    if fitted.n_features_in_ == 0:
+        raise ValueError(
+            f"item {features.index[new[0]]!r} was not there when the model was fitted, and without features nothing is"
+            " known of it; fit again, or leave it out"
+        )
+    which = f"all {len(features)}" if len(new) == len(features) else f"{len(new)} of {len(features)}"
+    verb, their = ("was", "its") if len(new) == 1 else ("were", "their")
+    return (
+        f"{which} items {verb} not there when the model was fitted, for example {features.index[new[0]]!r}: ranked by"
+        f" {their} features alone"
     )
 
 
-def _model_and_features(items: str, model: Path | None, id_column: str | None) -> tuple[BradleyTerry, pd.DataFrame]:
-    """What to rank by, and what to rank: a campaign has both."""
+def _caveat(fitted: BradleyTerry | BradleyTerryGP) -> str:
+    """What a linear model does not know of itself."""
     from pairsmith.model.bradley_terry import BradleyTerry
 
-    fitted = None if model is None else BradleyTerry.load(model)
+    if not isinstance(fitted, BradleyTerry):
+        return ""
+    return (
+        "intervals count what the answers leave open about the weights of the features, not what features do not"
+        " explain of an item; where that is much, they are too narrow. Fit without --linear to have that counted."
+    )
+
+
+def _model_and_features(
+    items: str, model: Path | None, id_column: str | None
+) -> tuple[BradleyTerry | BradleyTerryGP, pd.DataFrame]:
+    """What to rank by, and what to rank: a campaign has both."""
+    fitted = None if model is None else load_model(model)
     if is_campaign(items):
         asked = opening.snapshot_of(items, id_column)
         from pairsmith.campaign.learning import fit_model
@@ -243,5 +237,7 @@ def _model_and_features(items: str, model: Path | None, id_column: str | None) -
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
     from pairsmith.files.items import read_items
 
+    if fitted.n_features_in_ == 0:
+        return fitted, read_items(Path(items), id_column, None).features
     wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
     return fitted, read_items(Path(items), id_column, wanted and [glob.escape(name) for name in wanted]).features

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
-from pairsmith.cli.inputs import as_number, cluster, read_model
+from pairsmith.cli.inputs import as_number, cluster, read_linear_model
 from pairsmith.cli.interruption import resumable
 from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
 from pairsmith.criteria import CRITERIA
@@ -102,7 +102,7 @@ def select(
         ),
     ] = "d-optimal",
     model: Annotated[
-        Path | None, typer.Option(help="A model that pairsmith fit wrote, for the objectives that use one.")
+        Path | None, typer.Option(help="A model that pairsmith fit --linear wrote, for the objectives that use one.")
     ] = None,
     algorithm: Annotated[
         str,
@@ -195,7 +195,7 @@ def _from_campaign(
     from pairsmith.campaign.planning import next_pairs
 
     with resumable(options["checkpoint"]), cluster(dask) as client:
-        fitted = read_model(model, asked.features) if model else None
+        fitted = read_linear_model(model, asked.features) if model else None
         selection = next_pairs(asked, k, model=fitted, client=client, **options)
     if selection is None:
         raise ValueError(f"{opening.shown(target)}: every pair has been asked; there are no more to pick")
@@ -229,7 +229,7 @@ def _from_table(
             k,
             **known,
             candidates=allowed,
-            model=read_model(model, table.features) if model else None,
+            model=read_linear_model(model, table.features) if model else None,
             client=client,
             **options,
         )
@@ -250,9 +250,9 @@ def _known(table: Items, labels: Path | None, better: str | None, answers: list[
     elif labels:
         known["labeled"] = read_labeled(labels, table)
     if answers and learns:
-        parts = [read_answers(path, table) for path in answers]
-        known["comparisons"] = np.concatenate([pairs for pairs, _, _ in parts])
-        known["outcomes"] = np.concatenate([outcomes for _, outcomes, _ in parts])
+        parts = [read_answers(path, table, raters=()) for path in answers]
+        known["comparisons"] = np.concatenate([part.pairs for part in parts])
+        known["outcomes"] = np.concatenate([part.outcomes for part in parts])
     elif answers:
         known["comparisons"] = np.concatenate([read_pairs(path, table) for path in answers])
     return known

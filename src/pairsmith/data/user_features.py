@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -61,11 +61,19 @@ def check_shape(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 
 def check_finite(features: Features, columns: list[Any] | None = None, names: Any = None) -> None:
     """Refuse missing and infinite numbers; `columns` and `names` (of items) are for the error to speak of."""
-    for found in features.over_blocks(_not_finite):
-        if found:
-            row, column, value = found
-            name = column if columns is None else columns[column]
-            raise ValueError(f"X holds {value} at {_place(row, name, names)}; remove or fill it in")
+    holes = [found for found in features.over_blocks(_not_finite) if found]
+    if not holes:
+        return
+    row, at, missing = min(holes, key=lambda hole: hole.row).first
+    count = sum(int((hole.missing if missing else hole.infinite)[at]) for hole in holes)
+    others = int(np.sum(sum(hole.missing + hole.infinite for hole in holes) > 0)) - 1
+    kind = f"missing value{'s' * (count != 1)} (NaN)" if missing else f"infinite value{'s' * (count != 1)}"
+    item = "" if names is None else f" (item {names[row : row + 1].to_list()[0]!r})"
+    also = f", and {others} more column{'s' * (others > 1)} such" if others else ""
+    raise ValueError(
+        f"X: column {at if columns is None else columns[at]!r} has {count} {kind}, the first at row {row}{item}{also};"
+        " fill them in, or leave out the rows or the column"
+    )
 
 
 def without_ids(X: Any) -> tuple[Any, Any]:
@@ -90,6 +98,27 @@ def without_ids(X: Any) -> tuple[Any, Any]:
             return X.drop("id"), pd.Index(X["id"].to_list())
         return X.drop(columns="id"), pd.Index(X["id"], name=None)
     return X, None if _is_polars(X) or _plain(X.index) else X.index
+
+
+def checked_table(X: Any) -> tuple[Any, Any]:
+    """X without its items' ids, and these, for an estimator of scikit-learn, which checks what is not checked here.
+
+    Refused are masks, whole numbers that float64 cannot hold, and missing or infinite numbers.
+    """
+    X, names = without_ids(X)
+    check_exact(X, names)
+    columns = list(X.columns) if _is_frame(X) else None
+    numbers: Any = None
+    with suppress(TypeError, ValueError, OverflowError):  # of what is no table of numbers scikit-learn speaks
+        if columns is not None and not _is_polars(X):
+            if all(getattr(dtype, "kind", "O") != "c" for dtype in X.dtypes):
+                numbers = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        else:
+            array: Any = np.asarray(X.to_numpy() if columns is not None else X)
+            numbers = array.astype(np.float64, copy=False) if array.dtype.kind in "biufO" else None
+    if numbers is not None and numbers.ndim == 2 and numbers.size:
+        check_finite(from_array(numbers), columns, names)
+    return X, names
 
 
 def check_exact(X: Any, names: Any = None) -> None:
@@ -149,12 +178,27 @@ def _place(row: int, column: Any, names: Any) -> str:
     return f"row {row}{item}, column {column!r}"
 
 
-def _not_finite(low: int, block: npt.NDArray[Any]) -> tuple[int, int, float] | None:
+class _Holes(NamedTuple):
+    """What is not finite in a block of rows."""
+
+    row: int  # of the first of them
+    column: int
+    missing: npt.NDArray[np.int64]  # in each column
+    infinite: npt.NDArray[np.int64]
+
+    @property
+    def first(self) -> tuple[int, int, bool]:
+        """Its row, its column, and whether it is missing rather than infinite."""
+        return self.row, self.column, bool(self.missing[self.column])
+
+
+def _not_finite(low: int, block: npt.NDArray[Any]) -> _Holes | None:
     finite = np.isfinite(block)
     if finite.all():
         return None
     row, column = (int(at) for at in np.argwhere(~finite)[0])
-    return low + row, column, float(block[row, column])
+    missing = np.isnan(block)
+    return _Holes(low + row, column, missing.sum(axis=0), (~finite & ~missing).sum(axis=0))
 
 
 def check_ids(ids: npt.NDArray[Any]) -> None:

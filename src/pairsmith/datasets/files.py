@@ -107,7 +107,8 @@ def rop(folder: str | Path, name: str = "rop", better: str | float | None = None
         best = as_label(better, labels) if isinstance(better, str) else better
         found["labels"] = np.where(labels == classes_of(labels, best)[1], 1, -1)
     if (Path(folder) / "comparisons.csv").exists():
-        found["pairs"], outcomes, counts = read_answers(Path(folder) / "comparisons.csv", items)
-        found["outcomes"], found["counts"] = outcomes.astype(np.int64), counts.astype(np.int64)
+        answers = read_answers(Path(folder) / "comparisons.csv", items, raters=())
+        found["pairs"], found["outcomes"] = answers.pairs, answers.outcomes.astype(np.int64)
+        found["counts"] = answers.counts.astype(np.int64)
     X = items.features.to_numpy(dtype=np.float64)
     return Dataset(name, X, f"the folder {folder}", ids=items.features.index.to_numpy(dtype=object), **found)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.data.arrays import Floats, Ints
@@ -19,11 +22,26 @@ OUTCOMES = {
 }
 
 
-def read_answers(path: Path, items: Items) -> tuple[Ints, Floats, Floats]:
-    """Pairs of rows, outcomes (+1 first preferred, -1 second, 0 tie) and how often each was answered so.
+RATERS = ("rater", "labeller")  # columns that say who answered; exports of campaigns have the second
+
+
+class AnswerTable(NamedTuple):
+    """The answers of a file."""
+
+    pairs: Ints  # (n, 2) rows of the items
+    outcomes: Floats  # +1 first preferred, -1 second, 0 tie
+    counts: Floats  # how often each was answered so
+    raters: npt.NDArray[np.object_] | None  # who answered, where the file says
+    left: Ints  # the row of the item that was shown first, or left; -1 where nobody says
+
+
+def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> AnswerTable:
+    """Pairs with their outcomes, and who gave them, where that is told.
 
     Columns: `first` and `second` with `outcome` (1, -1, 0, or first, second, tie), or with `winner` (an id, or tie), or
-    else `winner` and `loser`; `count` where an answer stands for several. A row without outcome is no answer yet.
+    else `winner` and `loser`; `count` where an answer stands for several; `rater` (or `labeller`) for who answered, and
+    `left` for the item that was shown first. A row without outcome is no answer yet. `raters` are the columns that may
+    say who answered.
     """
 
     def ids(columns: list[str]) -> list[str]:
@@ -38,7 +56,7 @@ def read_answers(path: Path, items: Items) -> tuple[Ints, Floats, Floats]:
         )
 
     def texts(columns: list[str]) -> list[str]:
-        return [*ids(columns), *({"winner", "loser"} & set(columns) - set(ids(columns)))]
+        return [*ids(columns), *({"winner", "loser", "left", *RATERS} & set(columns) - set(ids(columns)))]
 
     table = read_table(path, texts, may_be_empty=True)
     names = ids(list(table.columns))
@@ -53,7 +71,9 @@ def read_answers(path: Path, items: Items) -> tuple[Ints, Floats, Floats]:
         if not np.all(counts >= 0):
             row = table.index[int(np.argmax(~(counts >= 0)))] + 1
             raise ValueError(f"{path}: row {row} has no proper count; use a number >= 0")
-    return pairs, outcomes, counts
+    who = next((name for name in raters if name in table.columns), None)
+    named = None if who is None else as_ids(table[who], path).to_numpy(dtype=object)
+    return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items))
 
 
 def read_pairs(path: Path, items: Items) -> Ints:
@@ -106,6 +126,20 @@ def _outcomes(table: pd.DataFrame, names: list[str], pairs: Ints, path: Path, it
         raise ValueError(f"{path}: row {row} names the winner {named!r}, which is neither of the two")
     outcomes: Floats = first * 1.0 - second * 1.0
     return outcomes
+
+
+def _left(table: pd.DataFrame, pairs: Ints, path: Path, items: Items) -> Ints:
+    """The row of the item that was shown first, by the column `left`; -1 where it has nothing."""
+    left = np.full(len(table), -1)
+    if "left" not in table.columns:
+        return left
+    told = (table["left"].notna() & (table["left"].astype(str).str.strip() != "")).to_numpy()
+    left[told] = items.rows(as_written(table["left"][told].astype(str), path), path)
+    wrong = told & (left != pairs[:, 0]) & (left != pairs[:, 1])
+    if wrong.any():
+        row = table.index[int(np.argmax(wrong))] + 1
+        raise ValueError(f"{path}: row {row} names an item as left that is neither of the two")
+    return left
 
 
 def _check_contradictions(

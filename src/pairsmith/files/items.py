@@ -54,12 +54,16 @@ class Items:
 
 
 def read_items(
-    path: Path, id_column: str | None = None, features: Sequence[str] = (), group_by: str | None = None
+    path: Path,
+    id_column: str | None = None,
+    features: Sequence[str] | None = (),
+    group_by: str | None = None,
+    may_lack_features: bool = False,
 ) -> Items:
     """Items with their ids, numeric features and, if asked for, the group each belongs to.
 
     `features` are column names or patterns such as "f_*"; without any, every column counts that is neither the
-    id nor the group.
+    id nor the group, of which there must be one unless `may_lack_features`. None means no features.
     """
     if path.suffix == ".npy":
         if id_column or features or group_by:
@@ -84,7 +88,9 @@ def read_items(
             " with --id"
         )
     _check_unique(ids, key, path)
-    chosen = _feature_columns(columns, key, group_by, features, path)
+    chosen = [] if features is None else _feature_columns(columns, key, group_by, features, path)
+    if not chosen and features is not None and not may_lack_features:
+        raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     values = table[chosen].set_index(pd.Index(ids))
     for name in chosen:
         _check_numeric(values[name], name, path)
@@ -109,8 +115,6 @@ def _feature_columns(
             raise ValueError(
                 f"{path}: column 'id' matches --features, but a column of that name is no feature anywhere; rename it"
             )
-    if not chosen:
-        raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     return chosen
 
 
@@ -164,7 +168,14 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
         raise ValueError(
             f"{path}: item {column.index[at]!r} has {value!r} in column {name!r}; write decimals with a point"
         )
-    held = "no value" if empty else f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
+    if empty:
+        count = int(column.isna().sum())
+        raise ValueError(
+            f"{path}: column {name!r} has {count} missing value{'s' * (count != 1)}, the first of item"
+            f" {column.index[at]!r}; fill {'them' if count != 1 else 'it'} in, leave out the"
+            f" row{'s' * (count != 1)}, or name the feature columns with --features"
+        )
+    held = f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
     raise ValueError(
         f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
         " fill it in, or name the feature columns with --features"

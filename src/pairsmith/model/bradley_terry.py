@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairsmith.data.arrays import Bools, Floats, as_ordered_pairs, check_items
-from pairsmith.data.user_features import check_exact, without_ids
+from pairsmith.data.user_features import checked_table
 from pairsmith.model.evidence import Evidence, gather
 from pairsmith.model.logistic import average, check_ridge, minimise
 from pairsmith.model.saved import SavedModel
@@ -100,8 +100,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any) -> tuple[Floats, Any]:
         """X as the model knows it, and the items' ids where X has any."""
-        X, names = without_ids(X)
-        check_exact(X, names)
+        X, names = checked_table(X)
         return validate_data(self, X, reset=False, dtype=np.float64, order="C"), names
 
     def predict(self, X: Any) -> npt.NDArray[Any]:

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from pairsmith.data.arrays import Bools, Floats, Ints, as_items, as_ordered_pairs, check_items, refuse_masked
-from pairsmith.data.user_features import check_exact, without_ids
+from pairsmith.data.user_features import checked_table
 from pairsmith.model.logistic import slices_in_cache
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def check(
         raise ValueError("comparisons and outcomes belong together; give both or neither")
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         refuse_masked(given, name)
-    X, names = without_ids(X)
-    check_exact(X, names)
+    X, names = checked_table(X)
     if spare and getattr(X, "shape", (1, 1))[1:] == (0,):
         X, estimator.n_features_in_ = np.zeros((len(X), 0)), 0
     elif labeled is None and comparisons is None and not (spare and y is None):  # as any estimator of scikit-learn is

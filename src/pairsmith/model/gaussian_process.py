@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.options import as_generator, as_whole
-from pairsmith.data.user_features import check_exact, without_ids
+from pairsmith.data.user_features import checked_table
+from pairsmith.model import left_out
 from pairsmith.model import raters as rating
 from pairsmith.model.evidence import Given, check
 from pairsmith.model.feature_map import FeatureMap
@@ -65,6 +66,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     shares_ : of the variance of scores, of each part. evidence_ : log of the probability of the answers.
     doubt_ : the mean probability that two of the items stand in the wrong order.
     reliability_ : the share of the variance of scores that is known (scale separation reliability).
+    left_out_ : each answer as all others predict it.
     raters_ : a table of who answered, where `fit` was told.
     classes_ : the two labels, the better one last. n_items_ : how many items there were.
     """
@@ -117,7 +119,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """
         fixed, landmarks, rng = _fixed(self), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
         given = check(self, _items(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
-        answers, rater, names = _answers(given, raters)
+        answers, rater, names, self._given = _answers(given, raters)
         print_of_X = fingerprint.of_arrays(given.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
         map = self.learned_.map if same_items else FeatureMap.of(given.X, landmarks, rng)
@@ -131,7 +133,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         self.learned_ = learn_from(*problem, answers, labels, fixed, rng, previous)
         self.raters_ = None
         if names:
-            self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng)
+            kept = previous is not None
+            self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng, kept)
         self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
         self.evidence_ = self.learned_.evidence
         Psi = self.learned_.coordinates(problem[0])
@@ -150,8 +153,12 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         labels: bool,
         fixed: dict[str, float],
         rng: np.random.Generator,
+        kept: bool,
     ) -> pd.DataFrame:
-        """Learn slopes and biases of raters, and what the answers say in their light; the table of raters."""
+        """Learn slopes and biases of raters, and what the answers say in their light; the table of raters.
+
+        Variances are `kept` where they are those of an earlier fit, which had learned them in that light.
+        """
         before = np.zeros((len(names), 2))
         for round in range(_HABIT_ROUNDS):
             asked = np.flatnonzero(rater >= 0)
@@ -159,7 +166,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             found, errors = rating.habits(answers.part(asked), rater[asked], len(names), mean[asked], variance[asked])
             weighed = rating.with_habits(answers, rater, found)
             # Variances are learned once more when the raters are roughly known: they were taken for equals before.
-            again = None if round == 2 else self.learned_
+            again = None if round == 2 and not kept else self.learned_
             self.learned_ = learn_from(*problem, weighed, labels, fixed, rng, again)
             moved = float(np.max(np.abs(found - before)))
             before = found
@@ -168,6 +175,24 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         return rating.table(names, self.learned_.propagated, self.learned_.answers, rater, found, errors)
 
     # What it says.
+
+    @property
+    def left_out_(self) -> pd.DataFrame:
+        """Each answer to `comparisons` as all others predict it: `gap`, its `error` and `p`, P(first preferred).
+
+        About what a fit without it would say (by the cavity of expectation propagation), for all answers at once.
+        """
+        if not hasattr(self, "_given"):
+            raise AttributeError("left_out_ is there after fit; a model that was loaded has lost it")
+        return left_out.left_out(self.learned_, self._given)
+
+    def known(self, X: Any = None) -> npt.NDArray[np.bool_]:
+        """Which of these items were there at the fit; the others are ranked by their features alone."""
+        check_is_fitted(self)
+        if X is None:
+            return np.ones(self.n_items_, dtype=bool)
+        X, names = checked_table(X)
+        return self._numbers(np.ascontiguousarray(X, dtype=np.float64), names) >= 0
 
     def decision_function(self, X: Any = None) -> Floats:
         """How far scores are above the threshold of labels, in the mean of the posterior."""
@@ -269,8 +294,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             if self.n_features_in_:
                 raise ValueError(f"X is missing: the model was fitted to {self.n_features_in_} features")
             return np.zeros((self.n_items_, 0)), np.arange(self.n_items_), self.ids_
-        X, names = without_ids(X)
-        check_exact(X, names)
+        X, names = checked_table(X)
         if self.n_features_in_ == 0 and getattr(X, "shape", (1, 1))[1:] == (0,):
             X = np.zeros((len(X), 0))
         else:
@@ -331,20 +355,21 @@ def _items(X: Any, n_items: int | None) -> Any:
     return np.zeros((int(n_items), 0))
 
 
-def _answers(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any]]:
-    """Labels and answers, each pair once for each rater; which rater that is, -1 for labels; and the raters' names."""
+def _answers(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any], left_out.Given]:
+    """Labels and answers, each pair once for each rater; which rater that is, -1 for labels; the raters' names.
+
+    And where each of the answers is among these.
+    """
     import pandas as pd
 
     n, labels = len(given.X), len(given.labeled)
     rater, names = np.zeros(len(given.pairs), dtype=np.int64), []
     first, second = given.pairs.T
-    wins = given.wins
+    wins, turned = given.wins, np.zeros(len(given.pairs), dtype=bool)
     if raters is None:  # who is shown first does not matter
-        first, second, wins = (
-            np.minimum(first, second),
-            np.maximum(first, second),
-            np.where(first < second, wins, -wins),
-        )
+        turned = first > second
+        first, second = np.minimum(first, second), np.maximum(first, second)
+        wins = np.where(turned, -wins, wins)
     else:
         if len(raters) != len(given.pairs):
             raise ValueError(f"raters names {len(raters)} people for {len(given.pairs)} comparisons; give one for each")
@@ -362,7 +387,10 @@ def _answers(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any]]:
     won = summed(place, (given.weights * share)[used], len(unique))
     lost = summed(place, (given.weights * (1 - share))[used], len(unique))
     plain = np.ones(len(unique))
-    return Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain), unique[:, 2], names
+    places = np.full(len(used), -1)
+    places[used] = place
+    merged = Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain)
+    return merged, unique[:, 2], names, left_out.Given(places[labels:], turned)
 
 
 def _shares(learned: Learned, Psi: Floats) -> dict[str, float]:

@@ -30,6 +30,17 @@ _SHARES = _SHARES / _SHARES.sum()
 _STEPS = 25
 
 
+def as_shown(pairs: Ints, outcomes: Floats, left: Ints) -> tuple[Ints, Floats]:
+    """The pairs with the item that was shown first in front: `left`, or where that is unknown (-1) either, by lot.
+
+    Unknown sides must say nothing: an order of the table's own, winners first or the better items first, would look
+    like a preference for a side.
+    """
+    lot = np.random.default_rng(0).random(len(pairs)) < 0.5
+    turned = np.where(left < 0, lot, left == pairs[:, 1])
+    return np.where(turned[:, None], pairs[:, ::-1], pairs), np.where(turned, -outcomes, outcomes)
+
+
 def habits(answers: Answers, rater: Ints, count: int, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """(count, 2) log slope and bias of each rater, given the posterior of g = f_i - f_j, and their standard errors."""
     g = mean[:, None] + np.sqrt(variance)[:, None] * _NODES

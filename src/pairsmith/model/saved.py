@@ -17,11 +17,16 @@ from pairsmith.files.write import write_whole
 from pairsmith.model.logistic import check_ridge
 
 _VERSION = 1
+KINDS = {1: "BradleyTerry", 2: "BradleyTerryGP"}  # what a file of each format holds
 Result = TypeVar("Result")
 
 
 class _OtherVersion(ValueError):
     """The file is a model, of a format that this version does not read."""
+
+
+class _OtherKind(ValueError):
+    """The file is a model of another kind."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,18 @@ def read_checked(path: str | os.PathLike[str], version: int | None, checked: Cal
         raise ValueError(f"{path} is no file; name one that a model's save or pairsmith fit wrote")
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if version is not None and content["pairsmith model"] != version:
-            raise _OtherVersion(f"format {content['pairsmith model']}, not {version}")
+        found = content["pairsmith model"]
+        if found not in KINDS:
+            raise _OtherVersion(f"format {found}")
+        if version is not None and found != version:
+            raise _OtherKind(f"{path} holds a {KINDS[found]}, not a {KINDS[version]}; load it as that")
         return checked(content)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except _OtherKind:
+        raise
     except _OtherVersion as error:
         raise ValueError(f"{path} was written by another version of pairsmith ({error}); fit again") from None
     except (KeyError, TypeError, ValueError, IndexError, RecursionError):

@@ -78,6 +78,8 @@ class Ranked(BaseModel):
     score: float
     low: float = Field(description="The ends of the 90% interval of the score.")
     high: float
+    best: int | None = Field(default=None, description="The ends of the 90% interval of the rank.")
+    worst: int | None = None
 
 
 class Ranking(BaseModel):
@@ -187,6 +189,5 @@ def _part(row: int, at: int, kind: str, value: str) -> Part:
 
 
 def _ranked(rows: list[list[Any]], offset: int = 0) -> list[Ranked]:
-    return [
-        Ranked(rank=offset + at, id=row[0], score=row[1], low=row[2], high=row[3]) for at, row in enumerate(rows, 1)
-    ]
+    names = ("id", "score", "low", "high", "best", "worst")  # reports of earlier versions end with high
+    return [Ranked(rank=offset + at, **dict(zip(names, row, strict=False))) for at, row in enumerate(rows, 1)]

@@ -39,6 +39,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
         shown = {
             "question": store.settings.question,
             "figures": dashboard.FIGURES,
+            "learned": dashboard.LEARNED,
             "people_columns": dashboard.PEOPLE_COLUMNS,
         }
         return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)

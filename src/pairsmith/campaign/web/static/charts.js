@@ -89,7 +89,9 @@ export function caterpillar(ranking, total) {
     draw(text, "title", {}, item.id);
     draw(svg, "line", { class: "interval", x1: x(item.low), x2: x(item.high), y1: y, y2: y });
     const dot = draw(svg, "circle", { class: "dot one", cx: x(item.score), cy: y, r: 4 });
-    draw(dot, "title", {}, `${item.id}: ${item.score.toFixed(2)} (${item.low.toFixed(2)} to ${item.high.toFixed(2)})`);
+    const ranks = item.best == null ? "" : `; rank ${item.best} to ${item.worst}`;
+    draw(dot, "title", {},
+      `${item.id}: ${item.score.toFixed(2)} (${item.low.toFixed(2)} to ${item.high.toFixed(2)})${ranks}`);
   });
   if (gap) {
     draw(svg, "text", { x: left - 10, y: top + line * half + gap / 2 + 4, "text-anchor": "end", class: "gap" },

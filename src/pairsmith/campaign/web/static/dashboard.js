@@ -8,13 +8,22 @@ const percent = (value) => `${(100 * value).toFixed(1)}%`;
 // How the columns of the table of people say that they are written.
 const formats = {
   text: (value) => value,
-  seconds: (value) => (value === null ? "–" : `${value.toFixed(1)} s`),
-  share: (value) => (value === null ? "–" : `${Math.round(100 * value)}%`),
+  seconds: (value) => (value == null ? "–" : `${value.toFixed(1)} s`),
+  percent: (value) => (value == null ? "–" : percent(value)),
+  number: (value) => (value == null ? "–" : value.toFixed(2)),
+  share: (value) => (value == null ? "–" : `${Math.round(100 * value)}%`),
 };
 
 // The page has an element for each figure, whose id is the figure's key.
 function fillFigures(now) {
   for (const element of document.querySelectorAll("#figures [id]")) element.textContent = now[element.id];
+}
+
+// Of what the model has learned the page has an element for each, which says how it is written.
+function fillLearned(learned) {
+  for (const element of document.querySelectorAll("#learned [data-key]")) {
+    element.textContent = formats[element.dataset.format](learned[element.dataset.key]);
+  }
 }
 
 // The head of the table says which columns there are.
@@ -44,8 +53,9 @@ function tellAdvice(advice) {
   find("advice").classList.toggle("stop", advice.stop);
 }
 
-function drawReport({ curve, advice, people }, ranking, items) {
+function drawReport({ curve, advice, people, learned }, ranking, items) {
   tellAdvice(advice);
+  fillLearned(learned);
   chart("auc", curve, [{ key: "auc", kind: "one" }], (value) => value.toFixed(2));
   chart("doubt", curve, [{ key: "doubt", kind: "one" }], percent);
   chart("gained", curve, [{ key: "gained", kind: "one" }, { key: "random", kind: "two" }],
