@@ -154,9 +154,11 @@ def select(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (N, d)
+    X : array-like or data frame of shape (N, d), or None
         One row of numeric features an item. The column `id` of a frame (pandas, polars) or an Arrow table, or else a
-        frame's index, names the items.
+        frame's index, names the items. None where items have no features: then they have effects of their own, and
+        those that nobody compared are paired in a random order, since nothing tells them apart and no pair is worth
+        more (`diagnostics["paired_at_random"]` counts them; `random_state` is the seed).
     k : int
         How many pairs.
     labeled : array-like of int
@@ -166,15 +168,22 @@ def select(
     better : str or number
         The better one of the two labels. Words need it; of two numbers the greater one is, unless this says otherwise.
     comparisons : array-like of shape (m, 2)
-        Pairs of rows already compared: they condition the design and are not picked again.
+        Pairs of rows already compared: they condition the design and are not picked again. Of a BradleyTerryGP's own
+        answers only the pairs named here are left out; a pair named here that it has no answer to counts as asked.
     outcomes : array-like of shape (m,)
         +1 where the first was preferred, -1 where the second, 0 for a tie; only criteria that use a model look at them.
-    candidates : None, AllPairs, WithinGroups, PairList or array-like of shape (M, 2)
+    candidates : None, AllPairs, WithinGroups, Among, PairList or array-like of shape (M, 2)
         Which pairs may be asked. None means all.
     max_per_item : int
         Exposure cap: no item in more than this many of the pairs picked now. Earlier comparisons do not count.
     ridge : float or "auto"
         The objective's lambda. "auto" is the paper's choice, 1e-5 times the mean norm of the feature vectors.
+    item_effects : float
+        Every item has an effect of its own, beside what its features say, of this variance: the design is that of the
+        features (x, sqrt(item_effects) e_i), whose last N columns have the ridge 1. An item that was asked often has
+        nothing new to tell by itself then. Memory grows by 8 bytes times the squared number of items compared.
+    n_items : int
+        How many items there are, where X is None and no model says it.
     objective : str
         "d-optimal"; "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model;
         "averaged-d-optimal", the same with p shrunk toward 1/2 by how uncertain the model is; "a-optimal", which lowers
@@ -183,15 +192,19 @@ def select(
     algorithm : str
         "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
         "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
-    model : fitted BradleyTerry
-        For the criteria that use one. Without it one is fitted to labels and outcomes, with a ridge under which scores
-        have a standard deviation of 2 beforehand.
+    model : fitted BradleyTerry or BradleyTerryGP
+        A BradleyTerry is for the criteria that use one; without it one is fitted to labels and outcomes, with a ridge
+        under which scores have a standard deviation of 2 beforehand. Under a BradleyTerryGP every pair is valued by
+        what its posterior leaves open, answers so far included and effects of items too: `ridge`, `item_effects` and
+        `labeled` are its own. A new answer has the weight 1 for d-optimal, p (1 - p) at the mean for local-d-optimal,
+        and the mean of p (1 - p) over what is open of that pair for averaged-d-optimal.
     certify : bool or int
         Prove how close log det comes to the best possible k pairs: `bound` and `optimality` of the result. It takes
         another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound. For
         D-optimality, its two relatives and random pairs: for other criteria no such bound is known.
     random_state : None, int or numpy.random.Generator
-        Seeds the random objective, and the samples that mutual information is estimated from (None: always the same).
+        Seeds the random objective, the samples that mutual information is estimated from, and the order of items that
+        nothing tells apart (None: these two are always the same).
     n_jobs : int
         Threads. None or -1 means all cores, -2 all but one. The picks do not depend on it.
     progress : bool
@@ -332,7 +345,7 @@ def _items_of(
             raise ValueError(f"{told} is what a BradleyTerryGP has learned; leave it out where model is one")
         if cluster is not None and cluster.reads(X):
             raise ValueError("X must be in memory where model is a BradleyTerryGP; read it first")
-        if X is not None:
+        if X is not None and getattr(model, "n_features_in_", None) != 0:
             as_features(X)  # what is wrong with it is said as always
         under = posterior_of(model, X)
         if n_items is not None and n_items != len(under.belief.scores):
