@@ -22,7 +22,7 @@ from pairsmith.engine.threads import team_of
 COMPLETE = 200_000  # so few candidates are all kept in the pool
 
 _POOL_LEAST, _POOL_MOST = 100_000, 10_000_000  # pairs
-_POOL_LEAST_WITH_EFFECTS = 1_000_000  # an item that was never compared is worth much with any other, so many tie
+_POOL_LEAST_ALL_TOUCHED = 1_000_000  # with effects: an item that was hardly compared is worth much with any other
 # Pooled pairs for each multiplication of a scan that leaves out no pair and no column; found by trying. A pooled pair
 # costs as much, over an epoch, as ~7e4 multiplications: this keeps the two in balance. `floor._COST_KEPT` is only 3000,
 # because it counts what it takes to keep one more pair, and in multiplications that are made, after pruning.
@@ -70,7 +70,8 @@ class _Search:
         # Whether the pool has every candidate: a list of pairs is in memory anyway, and few pairs cost nothing. For a
         # list `partner` has an entry a pair; for groups, an entry an item: then up to four pairs an item.
         self.complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
-        least = _POOL_LEAST if self.design.effects is None else _POOL_LEAST_WITH_EFFECTS
+        effects = self.design.effects
+        least = _POOL_LEAST if effects is None or effects.count < self.design.n else _POOL_LEAST_ALL_TOUCHED
         balanced = int(np.clip(_POOLED_PER_MULTIPLICATION * self.d * len(rows), least, _POOL_MOST))
         self.capacity = pool_size or max(1, min(balanced, memory // BYTES_PER_PAIR))
         self.may_cap = bool(self.remaining.room.min() < k)  # whether an item may come to its cap
