@@ -5,6 +5,7 @@
     python benchmarks/engine.py --kinds                  # other data beside Gaussian data of the same size
     python benchmarks/engine.py --kinds --sift sift.tsv --mslr train.txt      # and real features
     python benchmarks/engine.py --first                  # the first call in a fresh process
+    python benchmarks/engine.py --effects                # items with effects of their own
 
 The floors: "gemm" is one float32 matrix product over the upper triangle of the pairs; "xv" is K products X v in
 float64; "flp" is our own factorization-lazy. Times are medians of three runs (twenty for N < 1000).
@@ -102,6 +103,58 @@ print(f"import {imported:.2f} s, first call {times[0]:.2f} s, warm {min(times[1:
         subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def measure_effects(task: tuple[str, int, int]) -> tuple[float, float, float]:
+    """Seconds with effects, seconds of the same without (nan where that means nothing), peak memory."""
+    kind, n, d = task
+    rng = np.random.default_rng(0)
+    ps.select(features(700, 5), 50, ridge=1.0, item_effects=1.0, pool_size=50_000)
+    ps.select(None, 60, n_items=60, item_effects=1.0)
+    without = float("nan")
+    if kind == "a round":
+        X = features(n, d)
+        quality = X @ rng.standard_normal(d) + rng.standard_normal(n)
+        pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(600)])
+        gp = ps.BradleyTerryGP().fit(
+            X, comparisons=pairs, outcomes=np.sign(quality[pairs[:, 0]] - quality[pairs[:, 1]])
+        )
+        options: dict[str, Any] = {"model": gp, "comparisons": pairs, "objective": "averaged-d-optimal"}
+        seconds = float(np.median([timed(X, 10, options) for _ in range(20)][1:]))
+    elif kind == "no features":
+        pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(n)])
+        seconds = timed(None, 2000, {"n_items": n, "item_effects": 1.0, "comparisons": pairs})
+    else:
+        X = features(n, d)
+        options = {"ridge": 1.0, "comparisons": np.array([rng.choice(n, 2, replace=False) for _ in range(200)])}
+        ps.select(X[:700], 20, ridge=1.0, pool_size=50_000)
+        without = timed(X, K, options)
+        seconds = timed(X, K, options | {"item_effects": 1.0})
+    return seconds, without, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def timed(X: Any, k: int, options: dict[str, Any]) -> float:
+    began = time.perf_counter()
+    ps.select(X, k, **options)
+    return time.perf_counter() - began
+
+
+def effects() -> None:
+    """A table of problems with effects, each in a process of its own."""
+    table = Table("items with effects", "N", "d", "earlier answers", "K", "seconds", "without effects", "memory")
+    for kind, n, d, answers, k in (
+        ("all pairs", 15_000, 400, 200, K),
+        ("all pairs", 100_000, 100, 200, K),
+        ("no features", 10_000, 0, 10_000, 2000),
+        ("a round", 300, 10, 600, 10),
+    ):
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            seconds, without, peak = pool.apply(measure_effects, ((kind, n, d),))
+        table.add_row(
+            kind, f"{n:,}", str(d), f"{answers:,}", f"{k:,}", f"{seconds:.3g}", f"{without:.3g}", f"{peak / 1e9:.2f} GB"
+        )
+        Console(width=130).print(kind, n, d, f"{seconds:.3g} s, without {without:.3g} s", highlight=False)
+    Console(width=130).print(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", metavar="N,d", help="problems of the table, such as 15000,400")
@@ -109,9 +162,12 @@ def main() -> None:
     parser.add_argument("--sift", metavar="FILE", help="5,000 SIFT descriptors, tab-separated, 128 columns and an id")
     parser.add_argument("--mslr", metavar="FILE", help="5,000 documents of MSLR-WEB10K, SVMlight")
     parser.add_argument("--first", action="store_true", help="the first call in a fresh process")
+    parser.add_argument("--effects", action="store_true", help="items with effects of their own")
     chosen = parser.parse_args()
     if chosen.first:
         return first_call()
+    if chosen.effects:
+        return effects()
     tasks = [("Gaussian", *problem) for problem in PROBLEMS]
     if chosen.kinds:
         tasks = [(kind, 15_000, 400, "gemm") for kind in ("Gaussian", "Student t, 3 degrees", "50 clusters")]

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import pairsmith as ps
 from oracle import assert_greedy, pairs_within
 from pairsmith.criteria import CRITERIA
 from pairsmith.paper.greedy import ALGORITHMS
@@ -167,6 +168,40 @@ def test_select_with_a_model(run, answered):
         assert run(f"select items.csv -k 5 --objective {objective} {known}")[0] == 0
         needed = f"--objective {objective} needs a model: give --labels, --answers or --model"
         assert refused(run(f"select items.csv -k 5 --objective {objective}"), needed)
+
+
+def test_effects_of_items_a_fitted_model_and_no_features(run, answered):
+    table, outcomes = pd.read_csv("items.csv", dtype={"id": str}), pd.read_csv("outcomes.csv", dtype=str)
+    pd.DataFrame({"id": table["id"]}).to_csv("bare.csv", index=False)
+    X = table[["f_1", "f_2", "f_3"]].to_numpy()
+    rows = {name: row for row, name in enumerate(table["id"])}
+    compared = np.array([[rows[name] for name in pair] for pair in outcomes[["first", "second"]].to_numpy()])
+
+    def picked(command):
+        code, out, err = run(command)
+        assert (code, err) == (0, "")
+        return [tuple(line.split(",")[1:3]) for line in out.splitlines()[1:]]
+
+    def named(selection):
+        return [(table["id"][i], table["id"][j]) for i, j in selection.pairs]
+
+    assert picked("select items.csv -k 4 --answers outcomes.csv --item-effects 2 --ridge 0.5") == named(
+        ps.select(X, 4, comparisons=compared, item_effects=2.0, ridge=0.5)
+    )
+    assert picked("select bare.csv -k 4 --answers outcomes.csv --item-effects 2 --seed 3") == named(
+        ps.select(None, 4, n_items=len(X), comparisons=compared, item_effects=2.0, random_state=3)
+    )
+    for items, features in (
+        ("items.csv", table.set_index("id")),
+        ("bare.csv", None),
+    ):
+        assert run(f"fit {items} outcomes.csv -o gp.json")[0] == 0
+        gp = ps.BradleyTerryGP.load("gp.json")
+        found = picked(f"select {items} -k 4 --answers outcomes.csv --model gp.json --objective averaged-d-optimal")
+        options = {"comparisons": compared, "objective": "averaged-d-optimal"}
+        assert found == named(ps.select(features, 4, model=gp, **options))
+    assert refused(run("select bare.csv -k 2"), "there are no feature columns besides 'id'")
+    assert refused(run("select items.csv -k 2 --item-effects 0"), "--item-effects must be a positive number")
 
 
 def test_select_reads_who_won_as_fit_does(run, tmp_path):

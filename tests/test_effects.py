@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from oracle import all_pairs, allowed_pairs, pairs_within
+from pairsmith import selection as selection_module
 
 LIST = [(0, 1), (0, 2), (1, 5), (3, 4), (2, 3), (4, 5), (6, 8), (1, 8), (0, 8), (9, 11), (10, 13), (5, 13), (2, 12)]
 GROUPS = [row % 3 for row in range(14)]
@@ -321,60 +322,30 @@ def test_random_pairs_and_entropy_know_effects():
     assert abs(mean[closest[0]] - mean[closest[1]]) == pytest.approx(gaps.min())
 
 
-THIRDS = [row % 3 for row in range(16)]
-SOME = [pair for pair in all_pairs(16) if sum(pair) % 3]
-WITHOUT_FEATURES = {
-    "all pairs": ({}, all_pairs(16)),
-    "groups": ({"candidates": ps.WithinGroups(THIRDS)}, pairs_within(THIRDS)),
-    "a list": ({"candidates": SOME}, SOME),
-    "capped": ({"max_per_item": 3}, all_pairs(16)),
-}
-
-
 @pytest.mark.parametrize("pool_size", [None, 1, 12])
-@pytest.mark.parametrize("kind", WITHOUT_FEATURES)
-def test_without_features(kind, pool_size):
-    """Pairs of items that nobody compared come first, in a random order, and then the best of the others."""
-    options, candidates = WITHOUT_FEATURES[kind]
-    for compared in ([], [(0, 1), (1, 2), (4, 9)]):
-        selection = ps.select(
-            None, 18, n_items=16, item_effects=2.0, comparisons=compared, pool_size=pool_size, **options
-        )
-        at_random = selection.diagnostics["paired_at_random"]
-        untouched = set(range(16)) - {item for pair in compared for item in pair}
-        assert len(np.unique(selection.pairs[:at_random])) == 2 * at_random
-        assert set(selection.pairs[:at_random].ravel().tolist()) <= untouched
-        assert at_random >= len(untouched) // 2 - 2
-        A = information(np.zeros((16, 0)), 1.0, 2.0, (), compared)
-        weights, cap = np.ones((16, 16)), options.get("max_per_item")
-        assert_greedy(selection, extended(np.zeros((16, 0)), 2.0), A, weights, candidates, compared, cap)
-
-
-def test_without_features_a_seed_decides(tmp_path):
-    options = {"n_items": 50, "item_effects": 1.0}
-    first, again = (ps.select(None, 30, **options).pairs for _ in range(2))
-    np.testing.assert_array_equal(first, again)
-    other = ps.select(None, 30, **options, random_state=1).pairs
-    assert not np.array_equal(other, first)
-    ps.select(None, 9, **options, checkpoint=tmp_path / "run.json")
-    np.testing.assert_array_equal(ps.select(None, 30, **options, checkpoint=tmp_path / "run.json").pairs, first)
-
-
-def test_without_features_many_items_are_not_scanned():
-    selection = ps.select(None, 1000, n_items=100_000, item_effects=1.0)
-    assert len(np.unique(selection.pairs)) == 2000
-    assert selection.diagnostics["paired_at_random"] == 1000
-    assert "scans" not in selection.diagnostics
-    np.testing.assert_allclose(selection.gains, np.log(3))
-    assert abs(selection.pairs.mean() / 50_000 - 1) < 0.1  # from everywhere
-
-
-def test_without_features_after_many_answers():
-    """Everything touched, ties everywhere: what is picked attains the maximum all the same."""
+def test_among_some_of_the_items(pool_size):
+    """Effects of items that are no candidates are left out, and what their answers say of the features is not."""
     rng = np.random.default_rng(0)
-    compared = np.unique(np.sort(rng.permutation(90)[:80].reshape(40, 2), axis=1), axis=0)
-    selection = ps.select(None, 70, n_items=90, item_effects=3.0, comparisons=compared, pool_size=300)
-    nothing = np.zeros((90, 0))
-    A = information(nothing, 1.0, 3.0, (), compared)
-    mine, best = largest_gains(extended(nothing, 3.0), A, np.ones((90, 90)), selection.pairs, taken(90, compared))
-    np.testing.assert_allclose(mine, best, rtol=1e-9)
+    X, some = rng.standard_normal((30, 3)), np.sort(rng.choice(30, 12, replace=False))
+    compared = np.array([rng.choice(30, 2, replace=False) for _ in range(25)])
+    candidates = [(int(i), int(j)) for i, j in combinations(some, 2)]
+    for effect in (None, 0.5):
+        options = {"ridge": 0.3, "comparisons": compared, "pool_size": pool_size, "certify": 2}
+        selection = ps.select(X, 9, item_effects=effect, candidates=ps.Among(some), **options)
+        listed = ps.select(X, 9, item_effects=effect, candidates=candidates, **options)
+        np.testing.assert_array_equal(selection.pairs, listed.pairs)
+        assert selection.bound == pytest.approx(listed.bound)
+        if effect is not None:
+            A = information(X, 0.3, effect, (), compared)
+            assert_greedy(selection, extended(X, effect), A, np.ones((30, 30)), candidates, np.sort(compared, axis=1))
+    with pytest.raises(ValueError, match="items"):
+        ps.select(X, 3, candidates=ps.Among([1, 30]))
+
+
+def test_what_effects_of_many_items_take_is_said_before_any_work(monkeypatch):
+    monkeypatch.setattr(selection_module, "_MANY_TOUCHED", 20)
+    with pytest.warns(UserWarning, match=r"the effects of 22 items .* candidates=ps.Among"):
+        ps.select(None, 11, n_items=40, item_effects=1.0)
+    monkeypatch.setattr(selection_module, "available_memory", lambda: 1 << 30)
+    with pytest.raises(ValueError, match=r"the effects of 90,000 items that are or will be compared take 65 GB"):
+        ps.select(None, 45_000, n_items=100_000, item_effects=1.0)

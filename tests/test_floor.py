@@ -68,6 +68,6 @@ def test_pairs_to_look_at_are_those_whose_lengths_add_up():
     best = float(enumerated(X[:60], 1.0)[2].max())
     lengths = np.sqrt(few.norms)
     i, j = np.triu_indices(60)
-    for share, seen in zip(_SHARES, _pairs_seen(few, best), strict=True):
+    for share, seen in zip(_SHARES, _pairs_seen(few, _SHARES * best), strict=True):
         reaching = lengths[i] + lengths[j] >= np.sqrt(share * best)
         assert seen == pytest.approx(np.sum(np.where(i == j, 0.5, 1.0)[reaching]))

@@ -60,7 +60,7 @@ def test_every_way_finds_what_reaches_the_floor(threads, memory, weighted):
 def test_pairs_of_some_rows(candidates, scores):
     rows = CANDIDATES[candidates].rows(N)
     low, high, floor = 20, 90, 4.0 if scores is None else 0.8
-    found = reaching(X, (rows.partner, rows.first, rows.count, rows.start), scores, low, high, floor)
+    found = reaching(X, (rows.partner, rows.first, rows.count, rows.start), scores, None, low, high, floor)
     i, j, gains = enumerated(X, 1.0, scores)
     own = (i >= low) & (i < high) & (gains >= floor) & (rows.numbers(np.column_stack([i, j])) >= 0)
     assert own.sum() > 50

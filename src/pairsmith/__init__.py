@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pairsmith import datasets, plot
-    from pairsmith.data.candidates import AllPairs, PairList, WithinGroups
+    from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
@@ -47,6 +47,7 @@ __version__ = "0.1.0.dev0"
 # Loaded on first use: numba and its compiled kernels take a while, and `import pairsmith` should not.
 _HOME = {
     "AllPairs": "data.candidates",
+    "Among": "data.candidates",
     "PairList": "data.candidates",
     "WithinGroups": "data.candidates",
     "BradleyTerry": "model.bradley_terry",
@@ -60,6 +61,7 @@ _ROOMS = ("datasets", "plot")
 
 __all__ = [
     "AllPairs",
+    "Among",
     "BradleyTerry",
     "BradleyTerryCV",
     "BradleyTerryGP",

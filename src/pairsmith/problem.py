@@ -11,7 +11,16 @@ import numpy.typing as npt
 
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
-from pairsmith.data.candidates import AllPairs, Candidates, PairList, Remaining, Rows, WithinGroups, remaining_pairs
+from pairsmith.data.candidates import (
+    AllPairs,
+    Among,
+    Candidates,
+    PairList,
+    Remaining,
+    Rows,
+    WithinGroups,
+    remaining_pairs,
+)
 from pairsmith.data.features import Features, extremes
 from pairsmith.data.options import as_positive, as_whole
 from pairsmith.data.ridge import as_ridge
@@ -19,7 +28,7 @@ from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning, Design
 from pairsmith.design.weights import Averaged
 
-_FEW_TOUCHED = 3000  # items with effects of which something is known, counted as often as they were compared
+_FEW_TOUCHED = 1500  # items up to which one thread is faster
 
 
 @dataclass(frozen=True)
@@ -61,15 +70,27 @@ class Problem:
         if self.rows.is_list:  # items in none of the pairs of a list do not matter, however far out they are
             listed = np.unique(self.rows.pairs(np.arange(len(self.rows))))
             extent = np.ptp(self.features.rows(listed), axis=0)
-        touched = 0 if self.item_effects is None else len(self.labeled) + 2 * len(self.comparisons)
         # For small factorizations threads are far slower.
-        with single_threaded_blas() if touched <= _FEW_TOUCHED else nullcontext():
-            design = Design(
-                self.features, self.ridge, self.labeled, self.compared, scores, extent, self.item_effects
-            )  # fmt: skip
+        with single_threaded_blas() if self.touched <= _FEW_TOUCHED else nullcontext():
+            known = self.item_effects
+            if known is not None:
+                if not isinstance(known, Beginning):
+                    assert not isinstance(scores, Averaged)  # which come with what a model knows
+                    known = Beginning.after(self.features, known, self.labeled, self.compared, scores)
+                concerned = self.rows.degrees() > 0
+                concerned[self.unanswered] = True
+                known = known.among(concerned)
+            design = Design(self.features, self.ridge, self.labeled, self.compared, scores, extent, known)
             for i, j in self.unanswered.tolist():
                 design.add(i, j)
         return design
+
+    @property
+    def touched(self) -> int:
+        """How many items have effects of which something is known before the first pick."""
+        if isinstance(self.item_effects, Beginning):
+            return len(self.item_effects.items)
+        return 0 if self.item_effects is None else len(np.unique([*self.labeled, *self.comparisons.ravel()]))
 
     def fingerprint(self, objective: str, scores: Floats | Averaged | None) -> dict[str, Any]:
         """What decides the greedy sequence, for a checkpoint to compare.
@@ -156,7 +177,7 @@ def as_problem(
 
 
 def _as_candidates(candidates: Any) -> Candidates | None:
-    if candidates is None or isinstance(candidates, AllPairs | WithinGroups | PairList):
+    if candidates is None or isinstance(candidates, AllPairs | WithinGroups | Among | PairList):
         return candidates
     return PairList(candidates)
 

@@ -43,6 +43,7 @@ _SHOWN = 10  # of the pairs, in a notebook
 _FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
 _BYTES_PER_FEATURE = 32  # that the engine takes for a number of X, roughly: its whitened forms and their copies
 _ENOUGH = 1 << 31  # bytes: what a small problem is given without asking the machine, which takes a while
+_MANY_TOUCHED = 20_000  # items with effects of which something is known: more are worth a warning
 _SHARE = 0.5  # of the memory that is free, for the search; the rest: buffers it does not count, other processes
 
 
@@ -155,9 +156,11 @@ def select(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (N, d)
+    X : array-like or data frame of shape (N, d), or None
         One row of numeric features an item. The column `id` of a frame (pandas, polars) or an Arrow table, or else a
-        frame's index, names the items.
+        frame's index, names the items. None where items have no features: then they have effects of their own, and
+        those that nobody compared are paired in a random order, since nothing tells them apart and no pair is worth
+        more (`diagnostics["paired_at_random"]` counts them; `random_state` is the seed).
     k : int
         How many pairs.
     labeled : array-like of int
@@ -167,15 +170,22 @@ def select(
     better : str or number
         The better one of the two labels. Words need it; of two numbers the greater one is, unless this says otherwise.
     comparisons : array-like of shape (m, 2)
-        Pairs of rows already compared: they condition the design and are not picked again.
+        Pairs of rows already compared: they condition the design and are not picked again. Of a BradleyTerryGP's own
+        answers only the pairs named here are left out; a pair named here that it has no answer to counts as asked.
     outcomes : array-like of shape (m,)
         +1 where the first was preferred, -1 where the second, 0 for a tie; only criteria that use a model look at them.
-    candidates : None, AllPairs, WithinGroups, PairList or array-like of shape (M, 2)
+    candidates : None, AllPairs, WithinGroups, Among, PairList or array-like of shape (M, 2)
         Which pairs may be asked. None means all.
     max_per_item : int
         Exposure cap: no item in more than this many of the pairs picked now. Earlier comparisons do not count.
     ridge : float or "auto"
         The objective's lambda. "auto" is the paper's choice, 1e-5 times the mean norm of the feature vectors.
+    item_effects : float
+        Every item has an effect of its own, beside what its features say, of this variance: the design is that of the
+        features (x, sqrt(item_effects) e_i), whose last N columns have the ridge 1. An item that was asked often has
+        nothing new to tell by itself then. Memory grows by 8 bytes times the squared number of items compared.
+    n_items : int
+        How many items there are, where X is None and no model says it.
     objective : str
         None is "order" under a BradleyTerryGP, which raises what the answers tell about the order of items, and
         otherwise "d-optimal". "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model;
@@ -190,15 +200,19 @@ def select(
     algorithm : str
         "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
         "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
-    model : fitted BradleyTerry
-        For the criteria that use one. Without it one is fitted to labels and outcomes, with a ridge under which scores
-        have a standard deviation of 2 beforehand.
+    model : fitted BradleyTerry or BradleyTerryGP
+        A BradleyTerry is for the criteria that use one; without it one is fitted to labels and outcomes, with a ridge
+        under which scores have a standard deviation of 2 beforehand. Under a BradleyTerryGP every pair is valued by
+        what its posterior leaves open, answers so far included and effects of items too: `ridge`, `item_effects` and
+        `labeled` are its own. A new answer has the weight 1 for d-optimal, p (1 - p) at the mean for local-d-optimal,
+        and the mean of p (1 - p) over what is open of that pair for averaged-d-optimal.
     certify : bool or int
         Prove how close log det comes to the best possible k pairs: `bound` and `optimality` of the result. It takes
         another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound. For
         D-optimality, its two relatives and random pairs: for other criteria no such bound is known.
     random_state : None, int or numpy.random.Generator
-        Seeds the random objective, and the samples that mutual information is estimated from (None: always the same).
+        Seeds the random objective, the samples that mutual information is estimated from, and the order of items that
+        nothing tells apart (None: these two are always the same).
     n_jobs : int
         Threads. None or -1 means all cores, -2 all but one. The picks do not depend on it.
     progress : bool
@@ -240,6 +254,8 @@ def select(
         answered=items.answered,
     )  # fmt: skip
     memory = _memory_for(problem, criterion, algorithm)
+    if items.effects is not None:
+        _tell_cost(problem, memory)
     belief = NO_BELIEF
     if criterion.needs_model:
         belief = items.belief or belief_of(problem, model, criterion.name)
@@ -341,7 +357,7 @@ def _items_of(
             raise ValueError(f"{told} is what a BradleyTerryGP has learned; leave it out where model is one")
         if cluster is not None and cluster.reads(X):
             raise ValueError("X must be in memory where model is a BradleyTerryGP; read it first")
-        if X is not None:
+        if X is not None and getattr(model, "n_features_in_", None) != 0:
             as_features(X)  # what is wrong with it is said as always
         under = posterior_of(model, X)
         if n_items is not None and n_items != len(under.belief.scores):
@@ -385,6 +401,23 @@ def _check_effects(items: _Items, criterion: Criterion, algorithm: str, model: A
         raise ValueError(f"item_effects and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}")
     if algorithm in ALGORITHMS:
         raise ValueError(f"item_effects and a BradleyTerryGP are for the engine; leave out algorithm={algorithm!r}")
+
+
+def _tell_cost(problem: Problem, memory: int) -> None:
+    """What effects of many items take is said before any work, and refused where there is no memory for it."""
+    rows = problem.rows
+    concerned = int(np.sum(rows.degrees() > 0))
+    touched = min(concerned, problem.touched + 2 * problem.k)
+    size, pairs = 8 * touched**2, len(rows) / concerned**2 * touched**2
+    told = (
+        f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB, and every scan looks"
+    )
+    told += f" at {pairs:.1g} pairs of them in float64"
+    less = "candidates=ps.Among(a random sample of the items) takes less"
+    if size > memory:
+        raise ValueError(f"{told}; {memory / 1e9:.0f} GB may be used; {less}, or ask for fewer pairs")
+    if touched > _MANY_TOUCHED:
+        warnings.warn(f"{told}; {less}, and a certificate then speaks of that sample", stacklevel=3)
 
 
 def _features_of(X: Any, cluster: Cluster | None) -> tuple[Features, npt.NDArray[Any] | None]:

@@ -109,6 +109,7 @@ def _in_options(message: str) -> str:
         ("n_jobs", "--jobs"),
         ("random_state", "--seed"),
         ("max_per_item", "--max-per-item"),
+        ("item_effects", "--item-effects"),
         ("better=", "--better "),
     ):
         message = message.replace(name, option)

@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
-from pairsmith.cli.inputs import as_number, cluster, read_linear_model
+from pairsmith.cli.inputs import as_number, cluster, load_model, matching, read_linear_model
 from pairsmith.cli.interruption import resumable
 from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
 from pairsmith.criteria import CRITERIA
@@ -102,7 +102,19 @@ def select(
         ),
     ] = "d-optimal",
     model: Annotated[
-        Path | None, typer.Option(help="A model that pairsmith fit --linear wrote, for the objectives that use one.")
+        Path | None,
+        typer.Option(
+            help="A model that pairsmith fit wrote: the design goes on from what it knows. One of fit --linear is for"
+            " the objectives that use a model, and for campaigns."
+        ),
+    ] = None,
+    item_effects: Annotated[
+        float | None,
+        typer.Option(
+            help="The variance of an effect of each item's own, beside what features say (a model of pairsmith fit has"
+            " its own). Items need no features then.",
+            metavar="VARIANCE",
+        ),
     ] = None,
     algorithm: Annotated[
         str,
@@ -115,7 +127,11 @@ def select(
         str, typer.Option(help="Lambda of the objective. auto: 1e-5 times the mean norm of the features.")
     ] = "auto",
     seed: Annotated[
-        int | None, typer.Option(help="Makes the random objective repeatable; other samples for mutual-information.")
+        int | None,
+        typer.Option(
+            help="Makes the random objective repeatable; other samples for mutual-information; another order of items"
+            " that nothing tells apart."
+        ),
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
     certify: Annotated[
@@ -160,6 +176,7 @@ def select(
     options: dict[str, Any] = {
         "max_per_item": max_per_item,
         "ridge": ridge if ridge == "auto" else as_number(ridge, "--ridge"),
+        "item_effects": item_effects,
         "objective": objective,
         "algorithm": algorithm,
         "random_state": seed,
@@ -174,7 +191,8 @@ def select(
     else:
         from pairsmith.files.items import read_items
 
-        table = read_items(Path(items), id_column, features or (), group_by)
+        without = model is not None or item_effects is not None
+        table = read_items(Path(items), id_column, features or (), group_by, may_lack_features=without)
         needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
         known = _known(table, labels, better, answers or [], learns=needs_model and model is None)
         selection = _from_table(table, k, candidates, known, model, dask, options)
@@ -213,7 +231,7 @@ def _from_table(
     dask: str | None,
     options: dict[str, Any],
 ) -> Selection:
-    """Pairs of the items of a table; workers of a cluster read .npy files themselves."""
+    """Pairs of the items of a table, with or without features; workers of a cluster read .npy files themselves."""
     import pairsmith
     from pairsmith.files.answers import read_pairs
 
@@ -222,17 +240,18 @@ def _from_table(
         allowed = pairsmith.WithinGroups(table.groups)
     elif candidates:
         allowed = pairsmith.PairList(read_pairs(candidates, table))
+    fitted = load_model(model) if model else None
+    features = table.features if fitted is None else matching(fitted, table.features)
+    X: Any = features.to_numpy()
+    if isinstance(fitted, pairsmith.BradleyTerryGP):
+        X = features  # with the ids, by which it knows items
+    elif features.shape[1] == 0:
+        X, known = None, known | {"n_items": len(features)}
     path = table.path.resolve()
     with resumable(options["checkpoint"]), cluster(dask) as client:
-        selection = pairsmith.select(
-            path if client is not None and path.suffix == ".npy" and path.is_file() else table.features.to_numpy(),
-            k,
-            **known,
-            candidates=allowed,
-            model=read_linear_model(model, table.features) if model else None,
-            client=client,
-            **options,
-        )
+        if client is not None and path.suffix == ".npy" and path.is_file() and X is not features:
+            X = path
+        selection = pairsmith.select(X, k, **known, candidates=allowed, model=fitted, client=client, **options)
     return dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,8 +13,9 @@ import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.features import Features, from_array
+from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
-from pairsmith.model.joint import NO_SCORES, Joint
+from pairsmith.model.joint import Joint, no_scores
 from pairsmith.problem import Problem
 
 if TYPE_CHECKING:
@@ -24,18 +27,19 @@ if TYPE_CHECKING:
 class Belief:
     """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average.
 
-    Under a Gaussian process items have effects of their own as well: `open` is what it knows, `joint` the scores with
-    those effects, and a new item has an effect of variance `new_effect`.
+    Under a Gaussian process items have effects of their own as well: `open` is what it knows, `joint` gives the scores
+    with those effects (last of them the threshold of labels), and a new item has an effect of variance `new_effect`.
     """
 
     coef: Floats
     covariance_root: Floats
     scores: Floats  # of all items
     open: Beginning | None = None
-    joint: Joint = NO_SCORES
+    joint: Callable[[], Joint] = no_scores
     new_effect: float = 0.0
 
 
+FEW = 1500  # items up to which products are faster on one thread
 NO_BELIEF = Belief(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
 
@@ -70,19 +74,22 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
         raise ValueError("model must be fitted; call its fit first")
     linear, number, names = model.placed(X)
     learned, n = model.learned_, len(linear)
-    posterior, t = learned.posterior, len(learned.items)
+    t = len(learned.items)
     # Where in the posterior each item is that was compared, and which item is at each of those places.
     at = np.minimum(np.searchsorted(learned.items, number), max(0, t - 1))
     here = np.flatnonzero((number >= 0) & (learned.items[at] == number)) if t else np.zeros(0, dtype=np.int64)
-    place = at[here]
-    item = np.full(t + 1, -1)
+    place, item = at[here], np.full(t + 1, -1)
     item[place] = here
     first, second = item[learned.answers.first], item[learned.answers.second]
     between = np.sort(np.column_stack([first, second])[(first >= 0) & (second >= 0)], axis=1)
-    Psi = learned.parts.prior(learned.variances).features
-    shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
-    coordinates, root, weights = learned.coordinates(linear), posterior.root, Psi.T @ posterior.pull
-    joint = learned.joint(coordinates, number).without_last()
+    with single_threaded_blas() if max(n, t) <= FEW else nullcontext():
+        posterior, coordinates = learned.posterior, learned.coordinates(linear)
+        Psi = learned.parts.prior(learned.variances).features
+        shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
+        weights = Psi.T @ posterior.pull
+        mean = coordinates @ weights
+    mean[here] = posterior.mean[place]
+    root, joint = posterior.root, partial(learned.joint, coordinates, number)
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
         weights = np.zeros(1)
@@ -99,7 +106,7 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if names is not None:
         ids = np.empty(n, dtype=object)
         ids[:] = names.to_list()
-    belief = Belief(weights, root, joint.mean, known, joint, learned.variances["items"])
+    belief = Belief(weights, root, mean, known, joint, learned.variances["items"])
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 

@@ -84,7 +84,7 @@ class _Believed:
 
     @classmethod
     def of(cls, work: Work, items: Ints) -> _Believed:
-        joint = work.belief.joint
+        joint = work.belief.joint().without_last()
         mean, C = joint.mean[items], joint.covariance(items, items)
         if work.goal.name == "predict":
             features = work.problem.features.rows(items)

@@ -6,11 +6,14 @@ that is known beforehand tells little about the coefficients, and one that is op
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 
-from pairsmith.criteria.belief import Belief
+from pairsmith.criteria.belief import FEW, Belief
 from pairsmith.data.arrays import Floats
 from pairsmith.data.features import Features, Shifted, some_rows
+from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.weights import Averaged
 
 
@@ -30,8 +33,9 @@ def averaged(features: Features, belief: Belief) -> Floats | Averaged:
         effects, points = belief.open.effects(features.shape[0]), features
         if effects is not None:
             points = Shifted(features, effects.place, effects.shift)
-        middle = np.median(some_rows(features, 1001), axis=0)
-        return Averaged(belief.scores, (points.rows(slice(None)) - middle) @ belief.covariance_root, effects)
+        centred = points.rows(slice(None)) - np.median(some_rows(features, 1001), axis=0)
+        with single_threaded_blas() if len(centred) <= FEW else nullcontext():
+            return Averaged(belief.scores, centred @ belief.covariance_root, effects)
     some = some_rows(features, 5000) @ belief.covariance_root
     variance = 2 * float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
     return belief.scores * float(1 / np.sqrt(1 + np.pi * variance / 8))

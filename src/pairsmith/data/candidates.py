@@ -1,4 +1,4 @@
-"""Which pairs may be asked: all of them, those within groups, or a list.
+"""Which pairs may be asked: all of them, those within groups or among some items, or a list.
 
 Every kind is reduced to one form, `Rows`: item i may meet the items
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.data.arrays import Bools, Ints, as_pairs, check_items
+from pairsmith.data.arrays import Bools, Ints, as_items, as_pairs, check_items
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,23 @@ class WithinGroups:
         return f"WithinGroups(<{len(self.codes)} items in {len(np.unique(self.codes))} groups>)"
 
 
+class Among:
+    """Every pair of some of the items, by row number: of a random sample, where all pairs would take too long."""
+
+    def __init__(self, items: npt.ArrayLike) -> None:
+        self.items = np.unique(as_items(items, "items"))
+
+    def rows(self, n: int) -> Rows:
+        check_items(self.items, n, "items")
+        first, count = np.zeros((2, n), dtype=np.int64)
+        first[self.items] = np.arange(1, len(self.items) + 1)
+        count[self.items] = len(self.items) - first[self.items]
+        return Rows(self.items.astype(np.int32), first, count, np.array([0, len(self.items)]))
+
+    def __repr__(self) -> str:
+        return f"Among(<{len(self.items)} items>)"
+
+
 class PairList:
     """These pairs and no others: an (M, 2) array of row numbers. Order within a pair does not matter."""
 
@@ -155,7 +172,7 @@ class PairList:
         return f"PairList(<{len(self.array)} pairs>)"
 
 
-Candidates = AllPairs | WithinGroups | PairList
+Candidates = AllPairs | WithinGroups | Among | PairList
 
 NO_CAP = int(np.iinfo(np.int64).max)  # how often an item may be picked where there is no exposure cap
 

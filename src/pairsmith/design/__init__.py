@@ -1,6 +1,7 @@
 """The design: what is known about the coefficients once the pairs asked so far are answered.
 
     information   Design: the information matrix A as a root of its inverse; add(i, j), log det
+    effects       effects of the items' own, beside their features: what is still open of them
     weights       what an answer weighs under a model
     exhaustive    the best of all remaining pairs, every one looked at
     steps         Step: what every algorithm and criterion yields
@@ -10,5 +11,5 @@
 
 Words: *log det* is log det A, which D-optimal designs maximise; a *gain* is what a pair adds to an objective; the
 *root* W has W W' = A^-1; *whitened* features are Z = X W, between which a pair's d_ij = |z_i - z_j|^2 is a squared
-distance.
+distance. An item is *touched* once it was compared, labelled or picked: something is known of its effect then.
 """

@@ -88,9 +88,12 @@ class Effects:
     def between(self, i: Any, j: Any) -> Floats:
         """E_ii + E_jj - 2 E_ij of pairs of items: the variance of delta_i - delta_j."""
         a, b = self.place[i], self.place[j]
-        found = np.zeros(np.shape(i))
-        for one in (a, b):
-            found += np.where(one >= 0, self.E[one, one] if self.count else 0.0, self.variance)
+        found: Floats
+        if len(a) > self.count:
+            own = np.append(np.diag(self.E)[: self.count], self.variance)  # for -1: the last
+            found = own[a] + own[b]
+        else:
+            found = np.where(a >= 0, self.E[a, a], self.variance) + np.where(b >= 0, self.E[b, b], self.variance)
         both = np.flatnonzero((a >= 0) & (b >= 0))
         found[both] -= 2 * self.E[a[both], b[both]]
         if self.pending:
@@ -99,7 +102,7 @@ class Effects:
             some = np.flatnonzero((a >= 0) | (b >= 0))
             first, second = (np.where(one[some] >= 0, eps[:, one[some]], 0.0) for one in (a, b))
             found[some] -= np.sum((first - second) ** 2, axis=0)
-        return np.maximum(found, 0.0)
+        return np.maximum(found, 0.0, out=found)
 
     def covariance(self, items: Ints) -> Floats:
         """E of these items."""

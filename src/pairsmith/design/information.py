@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtri
 
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.features import Features, Shifted, extremes, from_array, some_rows
 from pairsmith.design.effects import Answered, Effects, eliminate
 from pairsmith.design.kernels import include, pair_distances
@@ -153,11 +153,15 @@ class Design:
         Y = self.rows(items)
         if self.effects is not None:
             Y = Y + self.effects.shifts(items)
-        for factor in self.whitener():
-            Y = Y @ factor
         first, second = place.reshape(2, -1)
-        found = np.empty(len(i))
-        pair_distances(Y, Y, first, second, found)
+        if len(i) <= len(items):  # differences first: they are no more rows than there are items
+            U = (Y[first] - Y[second]) @ self.root
+            found: Floats = np.einsum("ea,ea->e", U, U)
+        else:
+            for factor in self.whitener():
+                Y = Y @ factor
+            found = np.empty(len(i))
+            pair_distances(Y, Y, first, second, found)
         if self.effects is not None:
             found += self.effects.between(i, j)
         return found * (self.weight(i, j) if weight is None else weight)
@@ -254,6 +258,13 @@ class Beginning:
         answered = Answered(first, second, weight, own, label_weight)
         E, shift, rows, logdet = eliminate(features.rows(touched), np.full(len(touched), variance), answered)
         return cls(variance, touched, E, shift, logdet, fold(np.zeros((0, shift.shape[1])), rows))
+
+    def among(self, kept: Bools) -> Beginning:
+        """Without the effects of items that are not kept, which have told beta what they know."""
+        own = np.flatnonzero(kept[self.items])
+        if len(own) == len(self.items):
+            return self
+        return replace(self, items=self.items[own], E=self.E[np.ix_(own, own)], shift=self.shift[own])
 
     def effects(self, n: int) -> Effects | None:
         """Of n items, to go on from."""

@@ -17,6 +17,11 @@ best of what it kept reaches the floor, that is the best of all pairs. So there 
     |   +-------------------------------------------------------------------------------------------+ |
     +-------------------------------------------------------------------------------------------------+
 
+Where items have effects of their own (`design.effects`), d_ij = |z_i - z_j|^2 + own_i + own_j - 2 E_ij: the same
+distance over the d columns, in which the z of touched items are shifted, and beside it what effects leave open. E_ij is
+0 unless both items are touched, so a scan looks at all other pairs as before, with own_i and own_j counted in, and at
+pairs of two touched items, T^2 / 2 of them, by themselves and in float64. Gains fall by (rho_i - rho_j)^2 as ever.
+
 A pick is the best of the front while that reaches every bound outside it. Else the front is drawn anew from the pool;
 and when the pool's best is below the floor, a new epoch begins with a scan of all pairs.
 
@@ -31,12 +36,14 @@ Words
     front      the best part of the pool, in float64; the best, and what comes near it, are computed afresh from the
                root before a pick
     epoch      the time between two scans, and the picks made in it
+    touched    said of an item that was compared, labelled or picked, where items have effects: E is about these
     reach      a squared length for each item: two items whose reaches are short cannot be far apart (`whitened`)
 
 Modules, from the top down
     search      the greedy sequence: epochs, and picks from the front
     floor       the cost model that chooses the floor of a scan
     pool, front the two inner levels, and Epoch, the picks since the scan
+    picking     picks from the front where items have effects; else a kernel makes them
     scan        a pass over all pairs, planned: which tiles, which columns
     passes      the pass itself, in threads of this process (`pairsmith.cluster` has it as tasks)
     screening   the float32 bound, and its proof

@@ -47,7 +47,7 @@ class Front:
         value = bound[chosen]
         if afresh:
             value = design.gains(items[first], items[second], own_weight if len(own_weight) else None)
-        listed = np.empty(len(chosen), dtype=np.int64)
+        listed = np.zeros(len(chosen), dtype=np.int64)
         scratch = listed, np.empty(len(X)), np.empty(X.shape[1])
         return cls(chosen, items, kernels.FrontArrays(value, first, second, own_weight, X, *scratch))
 

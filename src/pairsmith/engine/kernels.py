@@ -53,7 +53,7 @@ class FrontArrays(NamedTuple):
     second: Any
     weight: Any  # empty where all weights are 1
     X: Any  # the features of its items
-    listed: Any  # scratch, a place a pair
+    listed: Any  # scratch, a number a pair
     rho: Any  # scratch, a number an item
     u: Any  # scratch, a number a feature
 

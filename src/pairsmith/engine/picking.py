@@ -17,19 +17,26 @@ NEAR = 1e-9  # gains within this share of the best are recomputed from the root 
 
 
 def near(front: kernels.FrontArrays, items: Ints, design: Design) -> tuple[float, Ints]:
-    """The largest gain, and the places of those that come near it, ascending: these are computed afresh now."""
-    value, top = front.value, -np.inf
+    """The largest gain, and the places of those that come near it, ascending.
+
+    Each of these was computed afresh in this front, and has been lowered by a few picks since at most: of gains that
+    are equal there may be thousands, and to compute all of them at every pick would take most of the time.
+    `front.listed` is 1 for such a pair.
+    """
+    value, fresh = front.value, front.listed
     close = np.array([int(np.argmax(value))]) if len(value) else np.empty(0, dtype=np.int64)
     if len(close) == 0 or value[close[0]] == -np.inf:
-        return top, close[:0]
+        return -np.inf, close[:0]
     while True:
-        weight = front.weight[close] if len(front.weight) else None
-        value[close] = design.gains(items[front.first[close]], items[front.second[close]], weight)
-        top = float(value[close].max())
-        found = np.flatnonzero(value >= top - NEAR * abs(top))
-        if np.isin(found, close).all():
-            return top, found
-        close = np.union1d(found, close)
+        stale = close[fresh[close] == 0]
+        if len(stale):
+            weight = front.weight[stale] if len(front.weight) else None
+            value[stale] = design.gains(items[front.first[stale]], items[front.second[stale]], weight)
+            fresh[stale] = 1
+        top = float(value.max()) if len(stale) == 0 else float(value[close].max())
+        close = np.flatnonzero(value >= top - NEAR * abs(top))
+        if fresh[close].all():
+            return float(value[close].max()), close
 
 
 def picks(

@@ -167,7 +167,7 @@ def _longest_first(whitened: Whitened, apart: float) -> tuple[Items, Ints]:
     needed = np.maximum(0.0, np.sqrt(apart) * (1 - 1e-9) - longest) ** 2
     sizes = np.diff(rows.groups)
     if len(sizes) == 1:
-        order = rows.partner[(lengths >= needed[0]) & ~full]
+        order = rows.partner[(lengths >= needed[0]) & ~full[rows.partner]]
         return order[np.argsort(-reach[order])], np.array([0, len(order)])
     group = np.repeat(np.arange(len(sizes)), sizes)
     kept = np.flatnonzero((lengths >= needed[group]) & ~full[rows.partner])

@@ -22,6 +22,7 @@ from pairsmith.engine.threads import team_of
 COMPLETE = 200_000  # so few candidates are all kept in the pool
 
 _POOL_LEAST, _POOL_MOST = 100_000, 10_000_000  # pairs
+_POOL_LEAST_ALL_TOUCHED = 1_000_000  # with effects: an item that was hardly compared is worth much with any other
 # Pooled pairs for each multiplication of a scan that leaves out no pair and no column; found by trying. A pooled pair
 # costs as much, over an epoch, as ~7e4 multiplications: this keeps the two in balance. `floor._COST_KEPT` is only 3000,
 # because it counts what it takes to keep one more pair, and in multiplications that are made, after pruning.
@@ -69,7 +70,9 @@ class _Search:
         # Whether the pool has every candidate: a list of pairs is in memory anyway, and few pairs cost nothing. For a
         # list `partner` has an entry a pair; for groups, an entry an item: then up to four pairs an item.
         self.complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
-        balanced = int(np.clip(_POOLED_PER_MULTIPLICATION * self.d * len(rows), _POOL_LEAST, _POOL_MOST))
+        effects = self.design.effects
+        least = _POOL_LEAST if effects is None or effects.count < self.design.n else _POOL_LEAST_ALL_TOUCHED
+        balanced = int(np.clip(_POOLED_PER_MULTIPLICATION * self.d * len(rows), least, _POOL_MOST))
         self.capacity = pool_size or max(1, min(balanced, memory // BYTES_PER_PAIR))
         self.may_cap = bool(self.remaining.room.min() < k)  # whether an item may come to its cap
         self.floors = FloorChoice()
@@ -155,6 +158,11 @@ class _Search:
             found = self._fill(self.scan.every_pair(whitened), -np.inf, exact=True)
         elif self.complete:
             found = self._fill(*self.scan.exact(whitened, -np.inf, len(self.remaining.rows)), exact=True)
+        elif not whitened.untouched:  # looked at in float64 in any case
+            floor = self.floors.choose(whitened, best, self.capacity, self.left, self.scan.columns_used)
+            found = self._fill(*self.scan.exact(whitened, floor, self.capacity), exact=True)
+            if not found:  # the sample of gains had none of the largest
+                found = self._fill(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)
         elif self.remaining.rows.is_list:  # a list has no groups to cut into tiles
             self.diagnostics["float64_scans"] += 1
             found = self._fill(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)

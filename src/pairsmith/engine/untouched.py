@@ -31,6 +31,7 @@ def pairs_of_untouched(design: Design, remaining: Remaining, k: int, rng: np.ran
     """Up to k of them, as long as there are any."""
     effects = design.effects
     assert effects is not None
+    effects.make_room(2 * k)
     for i, j in _matched(remaining, (effects.place < 0) & ~remaining.full, k, rng):
         weight = float(design.weight(i, j))
         gain = float(np.log1p(2 * effects.variance * weight))

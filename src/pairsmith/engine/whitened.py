@@ -166,9 +166,10 @@ class Whitened:
 
     def sample(self) -> Floats:
         """Gains of some candidates, ascending, to guess from how they are distributed."""
-        rng, rows, n = np.random.default_rng(0), self.remaining.rows, self.design.n
+        rng, rows = np.random.default_rng(0), self.remaining.rows
         if rows.groups is not None and len(rows.groups) == 2:
-            gains = self._among(rng.choice(n, min(n, _SAMPLED_ITEMS), replace=False))[2]
+            n = len(rows.partner)
+            gains = self._among(rows.partner[rng.choice(n, min(n, _SAMPLED_ITEMS), replace=False)].astype(np.int64))[2]
         else:
             gains = self.gains(*rows.pairs(rng.integers(len(rows), size=_SAMPLED_PAIRS)).T)
         return np.sort(gains)

@@ -117,4 +117,6 @@ class Joint:
         return found
 
 
-NO_SCORES = Joint(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
+def no_scores() -> Joint:
+    """Of no items."""
+    return Joint(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
