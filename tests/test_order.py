@@ -170,8 +170,8 @@ def test_of_many_items_some_are_looked_at(monkeypatch):
     [
         ({"objective": "order", "model": None}, "needs a BradleyTerryGP as model"),
         ({"goal": "best"}, "goal: 'best' is unknown"),
-        ({"goal": "top"}, "goal='top' and top="),
-        ({"top": 3}, "goal='top' and top="),
+        ({"goal": "top"}, "goal='top' goes with"),
+        ({"top": 3}, "goal='top' goes with"),
         ({"goal": "top", "top": 99}, "top=99, but there are 14 items"),
         ({"objective": "d-optimal", "goal": "predict"}, "goal and top are for objective='order'"),
         ({"certify": True}, "certify bounds log det"),

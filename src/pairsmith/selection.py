@@ -384,7 +384,9 @@ def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
     if (name != "ranking" or top is not None) and not criterion.only_effects:
         raise ValueError(f"goal and top are for objective='order'; leave them out for {criterion.name!r}")
     if (name == "top") != (top is not None):
-        raise ValueError("goal='top' and top=, how many are the best, go together; give both or neither")
+        raise ValueError(
+            "goal='top' goes with the number of the best, and that with it: give both or neither, such as goal='top', top=10"
+        )
     return Goal(name, 0 if top is None else as_whole(top, "top"))
 
 
