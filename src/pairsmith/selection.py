@@ -385,7 +385,7 @@ def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
         raise ValueError(f"goal and top are for objective='order'; leave them out for {criterion.name!r}")
     if (name == "top") != (top is not None):
         raise ValueError(
-            "goal='top' goes with the number of the best, and that with it: give both or neither, such as goal='top', top=10"
+            "goal='top' goes with the number of the best: give both or neither, such as goal='top', top=10"
         )
     return Goal(name, 0 if top is None else as_whole(top, "top"))
 
