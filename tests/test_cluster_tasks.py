@@ -60,7 +60,7 @@ def whitener():
 def test_lengths_of_some_items(blocks, whitener, monkeypatch):
     monkeypatch.setattr(tasks, "_NUMBERS_WHITENED_AT_ONCE", 50)
     Z = ITEMS - 0.3
-    np.testing.assert_allclose(whitener.whiten(ITEMS, [3, 0]), Z[:, [3, 0]])
+    np.testing.assert_allclose(whitener.whiten(ITEMS, np.arange(150), [3, 0]), Z[:, [3, 0]])
     norms, energy = tasks.measure(blocks, whitener, 20, 110)
     np.testing.assert_allclose(norms, np.sum(Z[20:110] ** 2, axis=1))
     np.testing.assert_allclose(energy, np.sum(Z[20:110] ** 2, axis=0))
@@ -96,12 +96,32 @@ def test_exact_gains_of_items_with_their_partners(blocks, whitener, scores):
     count = np.full(20, 110)
     meetings = Rows(np.arange(110, dtype=np.int32), np.zeros(20, dtype=np.int64), count)
     own = [None, None] if scores is None else [scores[items], scores[others]]
-    partners = tasks.Partners(others, own[1], meetings, np.isin(others, [41, 99]))
+    partners = tasks.Partners(others, own[1], None, meetings, np.isin(others, [41, 99]))
     i, j, gains = enumerated(ITEMS, 1.0, scores)
     floor = float(np.quantile(gains, 0.7))
-    hits, _, _ = tasks.exact(blocks, whitener, items, own[0], [partners], floor, (150, 150), 10**6, 0)
+    hits, _, _ = tasks.exact(blocks, whitener, items, own[0], None, [partners], floor, (150, 150), 10**6, 0)
     meet = (i >= 10) & (i < 30) & (j >= 40) & (j != 41) & (j != 99) & (gains >= floor)
     np.testing.assert_array_equal(np.column_stack([hits.i, hits.j]), np.column_stack([i[meet], j[meet]]))
+    np.testing.assert_allclose(hits.gain, gains[meet])
+
+
+def test_touched_items_are_shifted_and_their_own_pairs_left_to_the_client(blocks):
+    """As if the features were others and effects independent; the items 10 and 45 of the rows above are touched."""
+    shift = np.array([[1.0, 0, 0, 0, 0], [0, -2.0, 0, 0, 0]])
+    whitener = tasks.Whitener("test", (np.eye(5),), 0.0, np.array([10, 45]), shift)
+    moved, effects = ITEMS.copy(), np.full(150, 0.7)
+    moved[[10, 45]] += shift
+    effects[[10, 45]] = 0.1, 0.2
+    norms, _ = tasks.measure(blocks, whitener, 5, 120)
+    np.testing.assert_allclose(norms, np.sum(moved[5:120] ** 2, axis=1))
+    items, others = np.arange(10, 30, dtype=np.int32), np.arange(40, 150, dtype=np.int32)
+    meetings = Rows(np.arange(110, dtype=np.int32), np.zeros(20, dtype=np.int64), np.full(20, 110))
+    partners = tasks.Partners(others, None, effects[others], meetings, np.zeros(110, dtype=bool))
+    hits, _, _ = tasks.exact(blocks, whitener, items, None, effects[items], [partners], 0.0, (150, 150), 10**6, 0)
+    i, j = (side.ravel() for side in np.meshgrid(items, others, indexing="ij"))
+    meet = ~((i == 10) & (j == 45))
+    np.testing.assert_array_equal(np.column_stack([hits.i, hits.j]), np.column_stack([i[meet], j[meet]]))
+    gains = np.sum((moved[i] - moved[j]) ** 2, axis=1) + effects[i] + effects[j]
     np.testing.assert_allclose(hits.gain, gains[meet])
 
 

@@ -2,6 +2,7 @@
 
     information   Design: the information matrix A as a root of its inverse; add(i, j), log det
     effects       effects of the items' own, beside their features: what is still open of them
+    sparse_inverse  the inverse of a matrix that is large and sparse, for those effects
     weights       what an answer weighs under a model
     exhaustive    the best of all remaining pairs, every one looked at
     steps         Step: what every algorithm and criterion yields

@@ -29,13 +29,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, eye_array
 
 from pairsmith.data.arrays import Floats, Ints
+from pairsmith.design.sparse_inverse import inverse
 
 _PENDING = 128  # pairs that may join before E and the shifts are brought up to date, all at once
 _ROWS = 512  # of E, brought up to date at a time
+
+
+def _one_by_one(work: Callable[[int], None], tasks: Iterable[int]) -> None:
+    for task in tasks:
+        work(task)
 
 
 class Effects:
@@ -51,6 +56,7 @@ class Effects:
         self.eps, self.eta = np.zeros((_PENDING, 0)), np.zeros((_PENDING, d))
         self.pending = 0
         self.borrowed = False  # whether E and the shifts are somebody else's, to be copied before they change
+        self.share: Callable[[Callable[[int], None], Iterable[int]], None] = _one_by_one  # or by threads
 
     @classmethod
     def known(cls, variance: float, n: int, items: Ints, E: Floats, shift: Floats) -> Effects:
@@ -162,8 +168,8 @@ class Effects:
             self.count += 1
         return int(self.place[item])
 
-    def fold(self, share: Callable[[Callable[[int], None], Iterable[int]], Any] | None = None) -> None:
-        """Bring E and the shifts up to date; `share(work, tasks)` may do it in threads."""
+    def fold(self) -> None:
+        """Bring E and the shifts up to date."""
         t, eps, eta = self.count, self.eps[: self.pending, : self.count], self.eta[: self.pending]
         if self.pending == 0:
             return
@@ -174,12 +180,7 @@ class Effects:
             self.E[rows, :t] -= eps[:, rows].T @ eps
             self.shift[rows] -= eps[:, rows].T @ eta
 
-        tasks = range(0, t, _ROWS)
-        if share is None:
-            for low in tasks:
-                work(low)
-        else:
-            share(work, tasks)
+        self.share(work, range(0, t, _ROWS))
         self.pending = 0
 
 
@@ -194,45 +195,27 @@ class Answered:
     label_weight: Floats
 
 
-def eliminate(X: Floats, variance: Floats, answered: Answered) -> tuple[Floats, Floats, Floats, float]:
-    """E and the shifts of items with features X and effects of these variances, given answers between them.
+def eliminate(X: Floats, variance: float, answered: Answered) -> tuple[Floats, Floats, Ints, Floats, float]:
+    """E and the shifts of items with features X and effects of this variance, given answers between them.
 
-    Also rows with which A = ridge I + rows'rows is the information on beta, and log det of I + sqrt(V) L sqrt(V), where
-    V are the variances and L = B'B, B the rows sqrt(w) (e_i - e_j) of pairs and sqrt(w) e_i of labels.
+    Both are for the items in the order that comes third, which is quicker than theirs where they are many.
 
-    E = (V^-1 + L)^-1 and shift = -E L X: effects -shift explain as much of B X as pays. What that least-squares problem
-    leaves over is X'(L - L E L)X, so the rows are its residuals: B Y, and the effects themselves over sqrt(V). Nothing
-    is squared on the way, so that a small ridge keeps its digits (`information.Design`).
+    Also rows with which A = ridge I + rows'rows is the information on beta, and log det(I + e L), where L = B'B and B
+    has the rows sqrt(w) (e_i - e_j) of pairs and sqrt(w) e_i of labels.
+
+    E = (I / e + L)^-1 and shift = -E L X: effects -shift explain as much of B X as pays. What that least-squares
+    problem leaves over is X'(L - L E L)X, so the rows are its residuals: B Y, and the effects themselves over sqrt(e).
+    Nothing is squared on the way, so that a small ridge keeps its digits (`information.Design`).
     """
     t, i, j, alone = len(X), answered.first, answered.second, answered.labeled
     root, label_root = np.sqrt(answered.weight), np.sqrt(answered.label_weight)
-    deviation = np.sqrt(variance)
     answers, labels = np.arange(len(i)), len(i) + np.arange(len(alone))
     entries = np.concatenate([root, -root, label_root])
     places = np.concatenate([answers, answers, labels]), np.concatenate([i, j, alone])
     B = coo_array((entries, places), shape=(len(i) + len(alone), t)).tocsr()
-    E, logdet = _covariance((B.T @ B).toarray(order="F"), deviation)
+    E, order, logdet = inverse((eye_array(t) + variance * (B.T @ B)).tocsr())
+    E *= variance
     apart = np.vstack([(X[i] - X[j]) * root[:, None], X[alone] * label_root[:, None]])
-    shift = -(E @ (B.T @ apart))
-    moved = np.vstack([(shift[i] - shift[j]) * root[:, None], shift[alone] * label_root[:, None]])
-    over = np.divide(shift, deviation[:, None], out=np.zeros_like(shift), where=deviation[:, None] > 0)
-    return E, shift, np.vstack([apart + moved, over]), logdet
-
-
-def _covariance(L: Floats, deviation: Floats) -> tuple[Floats, float]:
-    """E = D (I + D L D)^-1 D, D the diagonal matrix of deviations, in the memory of L; and log det(I + D L D)."""
-    t, logdet = len(L), 0.0
-    L *= deviation
-    L *= deviation[:, None]
-    L.flat[:: t + 1] += 1
-    if t:  # LAPACK has no patience for nothing
-        L, _ = dpotrf(L, lower=1, overwrite_a=1)
-        logdet = 2 * float(np.sum(np.log(np.diag(L))))
-        L, _ = dpotri(L, lower=1, overwrite_c=1)
-    for low in range(0, t, _ROWS):
-        high = min(low + _ROWS, t)
-        L[low:high, high:] = L[high:, low:high].T
-        L[low:high, low:high] = np.tril(L[low:high, low:high]) + np.tril(L[low:high, low:high], -1).T
-    L *= deviation
-    L *= deviation[:, None]
-    return L.T, logdet  # symmetric: by rows instead of columns
+    shift = -(E @ (B.T @ apart)[order])
+    rows = np.vstack([apart + B[:, order] @ shift, shift / np.sqrt(variance)])
+    return E, shift, order, rows, logdet

@@ -256,8 +256,8 @@ class Beginning:
             label_weight = logistic_weight(scores[labeled])
             weight = logistic_weight(scores[comparisons[:, 0]] - scores[comparisons[:, 1]])
         answered = Answered(first, second, weight, own, label_weight)
-        E, shift, rows, logdet = eliminate(features.rows(touched), np.full(len(touched), variance), answered)
-        return cls(variance, touched, E, shift, logdet, fold(np.zeros((0, shift.shape[1])), rows))
+        E, shift, order, rows, logdet = eliminate(features.rows(touched), variance, answered)
+        return cls(variance, touched[order], E, shift, logdet, fold(np.zeros((0, shift.shape[1])), rows))
 
     def among(self, kept: Bools) -> Beginning:
         """Without the effects of items that are not kept, which have told beta what they know."""

@@ -55,7 +55,7 @@ class Scan:
     def whiten(self) -> Whitened:
         """The items for the design as it is now."""
         if self.design.effects is not None:
-            self.design.effects.fold(self.team.share)
+            self.design.effects.fold()
         factors = self.design.whitener()
         norms, energy, Z = self.passes.measure(factors)
         return Whitened.at(self.design, self.remaining, self.team, factors, norms, energy / self.design.n, Z)

@@ -61,7 +61,7 @@ class PlacedItems:
     items: Items
     norms: Floats  # |z_i|^2
     scores: Floats | None  # where answers have weights
-    own: Floats | None  # what each adds to d_ij beside z, where items have effects
+    own: Floats | None = None  # what each adds to d_ij beside z, where items have effects
 
     @classmethod
     def of(cls, whitened: Whitened, place: int, items: Items) -> PlacedItems:

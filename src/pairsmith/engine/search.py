@@ -18,6 +18,7 @@ from pairsmith.engine.picking import NEAR
 from pairsmith.engine.pool import BYTES_PER_PAIR, Epoch, Pool
 from pairsmith.engine.scan import Scan
 from pairsmith.engine.threads import team_of
+from pairsmith.engine.top_pairs import EQUAL
 
 COMPLETE = 200_000  # so few candidates are all kept in the pool
 
@@ -49,6 +50,7 @@ def greedy_sequence(
         all_pairs = scan(design, remaining, team, diagnostics, tell, for_features)
         if design.effects is not None:
             design.effects.make_room(2 * k)
+            design.effects.share = team.share
             if design.effects.count >= _NEARLY_ALL * design.n:
                 design.effects.touch_all()  # the others are too few for scans of their own
         search = _Search(all_pairs, k, pool_size, for_pool)
@@ -74,6 +76,7 @@ class _Search:
         least = _POOL_LEAST if effects is None or effects.count < self.design.n else _POOL_LEAST_ALL_TOUCHED
         balanced = int(np.clip(_POOLED_PER_MULTIPLICATION * self.d * len(rows), least, _POOL_MOST))
         self.capacity = pool_size or max(1, min(balanced, memory // BYTES_PER_PAIR))
+        self.many_ties = effects is not None and not np.any(self.design.extent)  # nothing but effects tells items apart
         self.may_cap = bool(self.remaining.room.min() < k)  # whether an item may come to its cap
         self.floors = FloorChoice()
         self.epoch, self.front = Epoch(self.d), Front.empty(self.d)
@@ -173,7 +176,9 @@ class _Search:
             if not found or known <= self.pool.floor:  # float32 could not tell the largest apart
                 self.diagnostics["float64_scans"] += 1
                 found = self._fill(*self.scan.exact(whitened, max(known, 0.0), self.capacity), exact=True)
-        if found and self.pool.best * (1 - 2 * NEAR) > self.pool.floor:
+        if self.many_ties:
+            self.epoch.margin = -10 * EQUAL  # any of them will do: to have them all in the front would take long
+        elif found and self.pool.best * (1 - 2 * NEAR) > self.pool.floor:
             self.epoch.margin = NEAR
         # Otherwise ties fill the whole pool; it holds the smallest of them, so no margin is needed.
         return found
