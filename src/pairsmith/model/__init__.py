@@ -11,7 +11,9 @@ The paper's model, a score linear in the features:
 A model that also learns what features do not say, and knows what it does not know:
 
     gaussian_process          BradleyTerryGP: linear part, smooth part, an effect for each item; raters
-    expectation_propagation   the posterior of scores, and the evidence of the answers for its prior
+    answered                  labels and answers, each pair once for everyone who answered it
+    posterior                 the posterior of scores, given a Gaussian for each answer: by items, or by answers
+    expectation_propagation   those Gaussians, and the evidence of the answers for the prior
     variances                 how large each part is, by that evidence
     feature_map               features standardised, and smooth functions of them
     learned                   all of it put together, from answers to a posterior
@@ -25,7 +27,7 @@ For both:
     evidence           what a model is fitted to, checked; which label is the better
 
 Words: the *ridge* is the penalty on |beta|^2, that is, how closely the prior holds scores to 0; *evidence* is labels
-and answers together; what is *held out* is not fitted to, but predicted. A
-*part* of a score is linear, smooth, or the item's own; a *site* is the Gaussian that stands for an answer, and its
+and answers together; what is *held out* is not fitted to, but predicted.
+A *part* of a score is linear, smooth, or the item's own; a *site* is the Gaussian that stands for an answer, and its
 *cavity* what all other answers say.
 """

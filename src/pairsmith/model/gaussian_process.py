@@ -12,12 +12,10 @@ to the pair of an item and a threshold t ~ N(0, 4), which is one more item here.
 from __future__ import annotations
 
 import os
-import warnings
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,21 +24,21 @@ from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.options import as_generator, as_whole
 from pairsmith.data.user_features import checked_table
-from pairsmith.model import left_out
 from pairsmith.model import raters as rating
-from pairsmith.model.evidence import Given, check
+from pairsmith.model.answered import merged, tell_islands
+from pairsmith.model.evidence import check
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.joint import Joint
 from pairsmith.model.learned import Learned, learn_from
+from pairsmith.model.left_out import left_out
 from pairsmith.model.logistic import average
-from pairsmith.model.posterior import Answers, summed
+from pairsmith.model.posterior import Answers
 from pairsmith.model.saved_gaussian_process import SavedGP
 from pairsmith.model.variances import PARTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_GROWTH = 1.2  # a warm start learns variances again once there are this many times as many answers
 _HABIT_ROUNDS, _SETTLED_HABITS = 12, 0.02  # of raters and scores in turn, until no log slope or bias moves by more
 
 
@@ -119,13 +117,13 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """
         fixed, landmarks, rng = _fixed(self), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
         given = check(self, _items(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
-        answers, rater, names, self._given = _answers(given, raters)
+        answers, rater, names, self._places = merged(given, raters)
         print_of_X = fingerprint.of_arrays(given.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
         map = self.learned_.map if same_items else FeatureMap.of(given.X, landmarks, rng)
         if not map.used.any():
             fixed |= {"linear": 0.0, "smooth": 0.0}
-        previous = self.learned_ if same_items and _still_holds(self.learned_, fixed, answers) else None
+        previous = self.learned_ if same_items and self.learned_.still_holds(fixed, answers) else None
         self.classes_, self.n_items_ = given.classes, len(given.X)
         self.ids_, self.fingerprint_ = given.names, print_of_X
         problem = map.linear(given.X), map
@@ -140,8 +138,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         Psi = self.learned_.coordinates(problem[0])
         joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
         self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
-        self.shares_ = _shares(self.learned_, Psi)
-        _tell_islands(answers, self.n_items_)
+        self.shares_ = self.learned_.shares(Psi)
+        tell_islands(answers, self.n_items_)
         return self
 
     def _weigh_raters(
@@ -182,9 +180,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
         About what a fit without it would say (by the cavity of expectation propagation), for all answers at once.
         """
-        if not hasattr(self, "_given"):
+        if not hasattr(self, "_places"):
             raise AttributeError("left_out_ is there after fit; a model that was loaded has lost it")
-        return left_out.left_out(self.learned_, self._given)
+        return left_out(self.learned_, self._places)
 
     def known(self, X: Any = None) -> npt.NDArray[np.bool_]:
         """Which of these items were there at the fit; the others are ranked by their features alone."""
@@ -334,14 +332,6 @@ def _fixed(model: BradleyTerryGP) -> dict[str, float]:
     return fixed
 
 
-def _still_holds(previous: Learned, fixed: dict[str, float], answers: Answers) -> bool:
-    """Whether variances learned before will do: the same parts are asked for, and there are hardly more answers."""
-    same = all(
-        previous.variances[name] == fixed[name] if name in fixed else previous.variances[name] > 0 for name in PARTS
-    )
-    return same and len(answers) <= _GROWTH * previous.learned_from
-
-
 def _items(X: Any, n_items: int | None) -> Any:
     """X, or a table without columns where there are no features."""
     if X is not None:
@@ -353,64 +343,3 @@ def _items(X: Any, n_items: int | None) -> Any:
     if isinstance(n_items, bool) or not isinstance(n_items, int | np.integer) or n_items < 2:
         raise ValueError(f"n_items must be a whole number of at least 2, got {n_items!r}")
     return np.zeros((int(n_items), 0))
-
-
-def _answers(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any], left_out.Given]:
-    """Labels and answers, each pair once for each rater; which rater that is, -1 for labels; the raters' names.
-
-    And where each of the answers is among these.
-    """
-    import pandas as pd
-
-    n, labels = len(given.X), len(given.labeled)
-    rater, names = np.zeros(len(given.pairs), dtype=np.int64), []
-    first, second = given.pairs.T
-    wins, turned = given.wins, np.zeros(len(given.pairs), dtype=bool)
-    if raters is None:  # who is shown first does not matter
-        turned = first > second
-        first, second = np.minimum(first, second), np.maximum(first, second)
-        wins = np.where(turned, -wins, wins)
-    else:
-        if len(raters) != len(given.pairs):
-            raise ValueError(f"raters names {len(raters)} people for {len(given.pairs)} comparisons; give one for each")
-        rater, found = pd.factorize(np.asarray(raters, dtype=object))
-        if np.any(rater < 0):
-            raise ValueError(f"raters: answer number {int(np.argmax(rater < 0))} has none; give every answer one")
-        names = list(found)
-    first, second = np.concatenate([given.labeled, first]), np.concatenate([np.full(labels, n), second])
-    rater = np.concatenate([np.full(labels, -1), rater])
-    share = np.concatenate([(given.side + 1) / 2, (wins + 1) / 2])
-    used = given.weights > 0
-    keys = np.column_stack([first, second, rater])[used]
-    unique, place = np.unique(keys, axis=0, return_inverse=True)
-    place = place.ravel()
-    won = summed(place, (given.weights * share)[used], len(unique))
-    lost = summed(place, (given.weights * (1 - share))[used], len(unique))
-    plain = np.ones(len(unique))
-    places = np.full(len(used), -1)
-    places[used] = place
-    merged = Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain)
-    return merged, unique[:, 2], names, left_out.Given(places[labels:], turned)
-
-
-def _shares(learned: Learned, Psi: Floats) -> dict[str, float]:
-    """Of the variance that scores of items with these coordinates have beforehand: how much each part contributes."""
-    across = Psi.var(axis=0)
-    d = learned.parts.linear.shape[1]
-    found = {"linear": across[:d].sum(), "smooth": across[d:].sum(), "items": learned.variances["items"]}
-    total = sum(found.values())
-    return {name: float(value / total) if total > 0 else 0.0 for name, value in found.items()}
-
-
-def _tell_islands(answers: Answers, n: int) -> None:
-    """Say once where answers leave items unconnected: only the prior holds their scores together."""
-    if len(answers) == 0:
-        return
-    _, island = connected_components(answers.graph(np.ones(len(answers)), n + 1), directed=False)
-    large = int(np.sum(np.bincount(island) > 1))
-    if large > 1:
-        warnings.warn(
-            f"the answers leave the items in {large} islands that were never compared with each other; how these stand"
-            " to each other is told by the features and the prior alone",
-            stacklevel=3,
-        )

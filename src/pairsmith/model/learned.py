@@ -18,6 +18,7 @@ from pairsmith.model.variances import PARTS, SCALES, USUAL, Parts, cheaper, eval
 
 THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
 _SAMPLE = 1000  # answers that variances are learned from, where there are more
+_GROWTH = 1.2  # variances are learned again once there are this many times as many answers
 _CLOSE = 1.0  # nats of evidence that another scale may gain once variances are right for it
 _FINELY = 0.001  # the tolerance of expectation propagation once variances are known
 _SMALL = 1500  # items up to which factorizations are faster on one thread
@@ -48,6 +49,19 @@ class Learned:
     def propagated(self) -> Propagated[Posterior]:
         """The posterior, with what all other answers say of each."""
         return propagate(lambda _: self.posterior, self.answers, self.sites, sweeps=1)
+
+    def still_holds(self, fixed: dict[str, float], answers: Answers) -> bool:
+        """Whether these variances will do: the same parts are asked for, and there are hardly more answers."""
+        same = all(self.variances[name] == fixed[name] if name in fixed else self.variances[name] > 0 for name in PARTS)
+        return same and len(answers) <= _GROWTH * self.learned_from
+
+    def shares(self, Psi: Floats) -> dict[str, float]:
+        """Of the variance that scores of items with these coordinates have beforehand: how much is of each part."""
+        across = Psi.var(axis=0)
+        d = self.parts.linear.shape[1]
+        found = {"linear": across[:d].sum(), "smooth": across[d:].sum(), "items": self.variances["items"]}
+        total = sum(found.values())
+        return {name: float(value / total) if total > 0 else 0.0 for name, value in found.items()}
 
     def joint(self, Psi: Floats, number: Ints) -> Joint:
         """The posterior of the scores of items with these coordinates and, last, of the threshold.

@@ -7,12 +7,12 @@ leaving one out up to that: they depend little on a single answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pairsmith.data.arrays import Bools, Floats, Ints
+from pairsmith.data.arrays import Floats
+from pairsmith.model.answered import Places
 from pairsmith.model.learned import Learned
 from pairsmith.model.logistic import average
 
@@ -20,31 +20,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
-class Given:
-    """Where the answers that `fit` was given are among those learned from, where pairs are merged."""
-
-    place: Ints  # of each, -1 where its weight is 0
-    turned: Bools  # whether the pair is the other way round there
-
-
-def left_out(learned: Learned, given: Given) -> pd.DataFrame:
+def left_out(learned: Learned, places: Places) -> pd.DataFrame:
     """A row for each answer: `gap`, the mean of f_first - f_second, its `error`, and `p`, P(rater prefers first)."""
     import pandas as pd
 
     found, answers = learned.propagated, learned.answers
     deviation = np.sqrt(found.cavity_variance)
     p = average(answers.slope * found.cavity_mean + answers.shift, answers.slope * deviation)
-    side = np.where(given.turned, -1.0, 1.0)
+    side = np.where(places.turned, -1.0, 1.0)
 
     def of_each(values: Floats) -> Floats:
-        return np.where(given.place >= 0, np.append(values, np.nan)[given.place], np.nan)
+        return np.where(places.place >= 0, np.append(values, np.nan)[places.place], np.nan)
 
     return pd.DataFrame(
         {
             "gap": side * of_each(found.cavity_mean),
             "error": of_each(deviation),
-            "p": np.where(given.turned, 1 - of_each(p), of_each(p)),
+            "p": np.where(places.turned, 1 - of_each(p), of_each(p)),
         }
     )
 
