@@ -267,6 +267,7 @@ def test_digits_are_kept(ridge, offset):
         ({"X": None, "item_effects": 1.0, "n_items": 1}, "at least two"),
         ({"n_items": 5}, "n_items is for X=None"),
         ({"item_effects": -1.0}, "item_effects must be a positive number, got -1.0"),
+        ({"item_effects": 1e10}, "item_effects=1.0e\\+10 is more than 1e\\+09"),
         ({"item_effects": "large"}, "item_effects must be a positive number"),
         ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out algorithm='scalar'"),
         ({"item_effects": 1.0, "objective": "a-optimal"}, "leave them out for 'a-optimal'"),
