@@ -112,8 +112,11 @@ def test_groups_caps_and_labels_hold_in_every_round(target):
     for batch in (known.planned[:4], known.planned[4:]):
         assert max(Counter(batch.ravel().tolist()).values()) == 1
     planning.plan_round(store, 50)  # because people are fast: the cap holds all the same
-    batch = take_snapshot(store).planned[8:]
-    assert 4 < len(batch) <= 6
+    everything = take_snapshot(store).planned
+    batch, free = everything[8:], set(range(12)) - set(everything[8:].ravel().tolist())
+    left = {(i, j) for i in free for j in free if i < j and groups[i] == groups[j]}
+    assert 4 <= len(batch) <= 6
+    assert left <= set(map(tuple, everything.tolist()))  # there was no room for more
     assert all(groups[i] == groups[j] for i, j in batch)
     assert max(Counter(batch.ravel().tolist()).values()) == 1
     store.close()
@@ -127,11 +130,11 @@ class Crowd:
         self.asked, self.left, self.idle = [], [], 0
         real = planning.plan_round
 
-        def plan(store, size):
+        def plan(store, size, model):
             self.asked.append(size)
             self.left.append(pace.waiting(store)[0])
             self.work(design)  # they go on meanwhile
-            return real(store, size)
+            return real(store, size, model)
 
         monkeypatch.setattr(planning, "plan_round", plan)
         self.keep_ahead = planning.Planner(store, clock)

@@ -67,7 +67,7 @@ def test_help_and_version(run):
         ("select items.csv -k 3 --ridge lots", "--ridge must be a positive number or auto, got 'lots'"),
         ("select items.csv -k 3 --ridge nan", "ridge must be a positive number"),
         ("select items.csv -k 3 --algorithm best", "choose one of auto, engine, naive"),
-        ("select items.csv -k 3 --objective best", "choose one of d-optimal, local-d-optimal"),
+        ("select items.csv -k 3 --objective best", "choose one of order, d-optimal, local-d-optimal"),
         ("select items.csv -k 3 --nonsense", "--nonsense"),
         ("select items.csv -k 3 --seed -1", "--seed must be"),
         ("select grouped.csv -k 3", "in column 'prompt', where a finite number is needed"),

@@ -31,12 +31,12 @@ def test_without_names_the_number_of_features_has_to_be_right():
         inputs.matching(model, FEATURES[["b"]])
 
 
-def test_a_model_of_other_features_is_refused_as_it_is_read(tmp_path):
+def test_models_of_either_kind_are_read(tmp_path):
     fitted(FEATURES).save(tmp_path / "model.json")
-    again = inputs.read_linear_model(tmp_path / "model.json", FEATURES)
+    again = inputs.load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict(FEATURES), fitted(FEATURES).predict(FEATURES))
-    with pytest.raises(ValueError, match="no column 'b'"):
-        inputs.read_linear_model(tmp_path / "model.json", FEATURES[["a"]])
+    ps.BradleyTerryGP().fit(FEATURES).save(tmp_path / "model.json")
+    assert isinstance(inputs.load_model(tmp_path / "model.json"), ps.BradleyTerryGP)
 
 
 def test_numbers_among_the_options():

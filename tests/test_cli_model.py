@@ -31,8 +31,8 @@ def test_models_of_both_kinds_are_read_and_told_apart(run, answered):
     run("fit items.csv outcomes.csv -o model.json")
     assert refused(run("rank items.csv linear.json --top 3"), "--top is not for a linear model")
     assert refused(
-        run("select items.csv -k 2 --objective entropy --model model.json"),
-        "--model model.json is not linear in the features; make one that is with pairsmith fit --linear",
+        run("select items.csv -k 2 --objective fisher --model model.json"),
+        "--item-effects and a BradleyTerryGP are for order, d-optimal, local-d-optimal",
     )
     with pytest.raises(ValueError, match="holds a BradleyTerryGP, not a BradleyTerry; load it as that"):
         ps.BradleyTerry.load("model.json")

@@ -170,6 +170,21 @@ def test_select_with_a_model(run, answered):
         assert refused(run(f"select items.csv -k 5 --objective {objective}"), needed)
 
 
+def test_under_a_fitted_model_pairs_are_chosen_by_what_they_tell_about_the_order(run, answered):
+    run("fit items.csv outcomes.csv -o model.json")
+    asked = "select items.csv -k 5 --model model.json --answers outcomes.csv"
+    code, out, err = run(asked)
+    assert (code, err) == (0, "")
+    assert out == run(f"{asked} --objective order --goal ranking")[1]
+    assert run(f"{asked} --goal top --top 3")[0] == run(f"{asked} --goal predict")[0] == 0
+    assert refused(run(f"{asked} --goal best"), "--goal: 'best' is unknown; choose one of ranking, top, predict")
+    assert refused(run(f"{asked} --goal top"), "--goal top goes with the number of the best")
+    assert refused(run("select items.csv -k 5 --objective order"), "--objective order needs a BradleyTerryGP as model")
+    code, out, err = run(f"{asked} -o pairs.csv")
+    assert code == 0
+    assert "order" in out
+
+
 def test_effects_of_items_a_fitted_model_and_no_features(run, answered):
     table, outcomes = pd.read_csv("items.csv", dtype={"id": str}), pd.read_csv("outcomes.csv", dtype=str)
     pd.DataFrame({"id": table["id"]}).to_csv("bare.csv", index=False)

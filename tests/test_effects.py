@@ -299,15 +299,15 @@ def test_items_the_model_knows_and_others():
         table[:20], comparisons=pairs, outcomes=np.sign(rng.standard_normal(80))
     )
     asked = table.iloc[rng.permutation(30)[:22]]
-    selection = ps.select(asked, 10, model=gp)
+    selection = ps.select(asked, 10, model=gp, objective="d-optimal")
     assert_greedy_under(gp, asked, selection, "d-optimal", taken(22, ()))
     assert set(selection.to_frame()["first"]) <= set(asked.index)
 
 
 def test_what_was_asked_but_not_answered_counts_as_picked():
     X, pairs, gp = answered(30, 2, 60, linear=2.0, smooth=False, items=1.0)
-    first = ps.select(X, 12, model=gp, comparisons=pairs)
-    then = ps.select(X, 7, model=gp, comparisons=[*pairs.tolist(), *first.pairs[:5].tolist()])
+    first = ps.select(X, 12, model=gp, objective="d-optimal", comparisons=pairs)
+    then = ps.select(X, 7, model=gp, objective="d-optimal", comparisons=[*pairs.tolist(), *first.pairs[:5].tolist()])
     np.testing.assert_array_equal(then.pairs, first.pairs[5:])
     assert then.logdet_before == pytest.approx(first.logdet[4])
 
@@ -315,7 +315,7 @@ def test_what_was_asked_but_not_answered_counts_as_picked():
 def test_random_pairs_and_entropy_know_effects():
     X, _, gp = answered(30, 2, 60, linear=2.0, smooth=False, items=1.0)
     drawn = ps.select(X, 5, model=gp, objective="random", random_state=1, certify=True)
-    best = ps.select(X, 5, model=gp)
+    best = ps.select(X, 5, model=gp, objective="d-optimal")
     assert drawn.gains.sum() < best.gains.sum() <= drawn.bound
     mean = gp.decision_function(X)
     closest = ps.select(X, 1, model=gp, objective="entropy").pairs[0]

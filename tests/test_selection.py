@@ -182,7 +182,10 @@ infinite.iloc[2, 2] = np.inf
         ({"candidates": ps.WithinGroups(range(10))}, "only 0 candidate pairs"),
         ({"candidates": ps.WithinGroups([1, 1])}, "groups names 2 items, but X has 10"),
         ({"algorithm": "fast"}, "algorithm: 'fast' is unknown; choose one of auto, engine, naive, factorization"),
-        ({"objective": "e-optimal"}, "objective: 'e-optimal' is unknown; choose one of d-optimal, local-d-optimal"),
+        (
+            {"objective": "e-optimal"},
+            "objective: 'e-optimal' is unknown; choose one of order, d-optimal, local-d-optimal",
+        ),
         ({"objective": "random", "algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
         ({"X": np.ma.array(X, mask=X > 1)}, "masked array"),
         ({"X": pl.DataFrame(X).lazy()}, "lazy frame"),

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.criteria import CRITERIA, Criterion
+from pairsmith.criteria import CRITERIA, GOALS, Criterion
 from pairsmith.criteria.belief import NO_BELIEF, Belief, belief_of, is_gaussian_process, posterior_of
 from pairsmith.criteria.d_optimal import paper_steps
-from pairsmith.criteria.work import Work
+from pairsmith.criteria.work import Goal, Work
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates
 from pairsmith.data.features import COMFORTABLE, Features, from_array
@@ -135,7 +135,9 @@ def select(
     ridge: float | str = "auto",
     item_effects: float | None = None,
     n_items: int | None = None,
-    objective: str = "d-optimal",
+    objective: str | None = None,
+    goal: str = "ranking",
+    top: int | None = None,
     algorithm: str = "auto",
     model: BradleyTerry | BradleyTerryGP | None = None,
     certify: bool | int = False,
@@ -185,10 +187,16 @@ def select(
     n_items : int
         How many items there are, where X is None and no model says it.
     objective : str
-        "d-optimal"; "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model;
+        None is "order" under a BradleyTerryGP, which raises what the answers tell about the order of items, and
+        otherwise "d-optimal". "local-d-optimal", which weighs each answer by its variance p (1 - p) under a model;
         "averaged-d-optimal", the same with p shrunk toward 1/2 by how uncertain the model is; "a-optimal", which lowers
         the trace of A^-1; the paper's competitors "entropy", "fisher" and "mutual-information", which use a model too;
         or "random".
+    goal : str
+        What "order" is about: the "ranking" of all items, the best ones ("top", as many as `top` says), or the order of
+        new items with features like these ("predict").
+    top : int
+        How many are the best, for goal="top".
     algorithm : str
         "auto" and "engine" are the engine: exact, and the fastest. The paper's eight are "naive", "factorization",
         "scalar", "naive-lazy", "factorization-lazy", "factorization-lazy-memo", "scalar-lazy" and "scalar-lazy-memo".
@@ -226,7 +234,10 @@ def select(
     Selection
     """
     began = time.perf_counter()
+    if objective is None:
+        objective = "order" if is_gaussian_process(model) else "d-optimal"
     criterion = CRITERIA[as_name(objective, "objective", CRITERIA)]
+    wanted = _as_goal(goal, top, criterion)
     algorithm = _resolved(as_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS)), criterion)
     pool_size = None if pool_size is None else as_whole(pool_size, "pool_size")
     refinements = as_refinements(certify)
@@ -234,8 +245,9 @@ def select(
     threads, rng = as_threads(n_jobs), as_generator(criterion.seed if random_state is None else random_state)
     cluster = None if client is None else _cluster_of(client)
     items = _items_of(X, n_items, model, item_effects, ridge, cluster)
-    if items.effects is not None:
-        _check_effects(criterion, algorithm)
+    _check_effects(items, criterion, algorithm, model)
+    if wanted.top > items.features.shape[0]:
+        raise ValueError(f"top={top}, but there are {items.features.shape[0]} items")
     problem = as_problem(
         items.features, k, labeled=labeled, labels=labels, better=better, comparisons=comparisons, outcomes=outcomes,
         candidates=candidates, max_per_item=max_per_item, ridge=items.ridge, item_effects=items.effects,
@@ -254,7 +266,7 @@ def select(
     journal = Journal(began, problem.k, progress, saved)
     work = Work(
         problem, design, problem.remaining(), belief, rng, threads, memory, journal.tell, pool_size,
-        partial(problem.design, scores),
+        partial(problem.design, scores), goal=wanted,
     )  # fmt: skip
     with compiling() as compiled:
         replay(work, criterion, journal)
@@ -367,8 +379,25 @@ def _items_of(
     return _Items(from_array(np.zeros((n_items, 1))), None, 1.0, item_effects)
 
 
-def _check_effects(criterion: Criterion, algorithm: str) -> None:
-    """Refuse what knows nothing of effects of the items' own."""
+def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
+    name = as_name(goal, "goal", GOALS)
+    if (name != "ranking" or top is not None) and not criterion.only_effects:
+        raise ValueError(f"goal and top are for objective='order'; leave them out for {criterion.name!r}")
+    if (name == "top") != (top is not None):
+        raise ValueError(
+            "goal='top' goes with the number of the best: give both or neither, such as goal='top', top=10"
+        )
+    return Goal(name, 0 if top is None else as_whole(top, "top"))
+
+
+def _check_effects(items: _Items, criterion: Criterion, algorithm: str, model: Any) -> None:
+    """Refuse what knows nothing of effects of the items' own, or of nothing else, where it is the other way round."""
+    if criterion.only_effects and not is_gaussian_process(model):
+        raise ValueError(
+            f"objective={criterion.name!r} needs a BradleyTerryGP as model; fit one, even if there are no answers yet"
+        )
+    if items.effects is None:
+        return
     if not criterion.effects:
         able = ", ".join(other.name for other in CRITERIA.values() if other.effects)
         raise ValueError(f"item_effects and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}")

@@ -49,7 +49,7 @@ def create(
     ties: bool = True,
     repeats: bool = False,
     max_per_item: int | None = None,
-    objective: str = "averaged-d-optimal",
+    objective: str = "order",
     lease_seconds: float = LEASE_SECONDS,
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,

@@ -26,8 +26,14 @@ def fit_model(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -
         return model.fit(snapshot.features, **found)
 
 
+def fit_or_prior(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP:
+    """The same; before the first answer, what is thought of items with such features."""
+    found = fit_model(snapshot, model)
+    return BradleyTerryGP().fit(snapshot.features) if found is None else found
+
+
 def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:
-    """The same, of the model that pairs are chosen under: scores linear in the features, everybody alike."""
+    """The same for criteria that want scores linear in the features; everybody is taken to be alike."""
     found = evidence(snapshot)
     if not found:
         return None

@@ -12,18 +12,20 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import pace
 from pairsmith.campaign.answers import pairs_to_ask
-from pairsmith.campaign.learning import fit_linear
+from pairsmith.campaign.learning import fit_linear, fit_or_prior
 from pairsmith.campaign.schema import pairs
 from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
 from pairsmith.data.candidates import WithinGroups, remaining_pairs
+from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.selection import Selection, select
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
     from pairsmith.model.bradley_terry import BradleyTerry
 
+DEFAULT = "order"  # the criterion of campaigns that name none
 GUESS = 5.0  # seconds assumed for planning until one was timed
 LARGEST = 16  # a round has at most this many times k pairs
 
@@ -31,29 +33,29 @@ LARGEST = 16  # a round has at most this many times k pairs
 def next_pairs(
     snapshot: CampaignSnapshot,
     k: int,
-    objective: str,
+    objective: str | None,
     max_per_item: int | None = None,
-    model: BradleyTerry | None = None,
+    model: BradleyTerry | BradleyTerryGP | None = None,
     **options: Any,
 ) -> Selection | None:
     """The next k pairs (or as many as there are), given all that were asked; None where there are no more.
 
-    A criterion that uses a model gives way to d-optimal before the first label or answer.
+    A criterion that uses a linear model gives way to d-optimal before the first label or answer.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
     k = min(k, count_possible(snapshot, max_per_item))
     if k == 0:
         return None
-    needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
-    if needs_model and model is None:
-        model = fit_linear(snapshot)
-    if needs_model and model is None:
-        objective = "d-optimal"
+    objective = DEFAULT if objective is None else objective
+    criterion = CRITERIA.get(objective)
+    if model is None and criterion is not None and criterion.needs_model:
+        model = fit_or_prior(snapshot) if criterion.only_effects else fit_linear(snapshot)
+        objective = "d-optimal" if model is None else objective
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
         return select(
-            snapshot.features.to_numpy(),
+            snapshot.features if snapshot.features.shape[1] else None,
             k,
             labeled=snapshot.labeled,
             comparisons=snapshot.planned,
@@ -71,13 +73,15 @@ def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
     return remaining_pairs(groups, len(snapshot.features), snapshot.planned, max_per_item).at_most()
 
 
-def plan_round(store: Store, size: int | None = None) -> bool:
+def plan_round(store: Store, size: int | None = None, before: BradleyTerryGP | None = None) -> bool:
     """Add a round, of the campaign's k pairs unless `size` is given; False where there are no more to ask.
 
-    True also where `add_round` refused them, because another process was faster and planned others.
+    True also where `add_round` refused them, because another process was faster and planned others. `before` is the
+    model of an earlier round, from which the fit goes on.
     """
     settings, snapshot = store.settings, take_snapshot(store)
-    chosen = next_pairs(snapshot, size or settings.k, settings.objective, settings.max_per_item, n_jobs=1)
+    model = fit_or_prior(snapshot, before) if CRITERIA[settings.objective].only_effects else None
+    chosen = next_pairs(snapshot, size or settings.k, settings.objective, settings.max_per_item, model=model, n_jobs=1)
     if chosen is None or len(chosen) == 0:
         return False
     add_round(store, chosen.pairs, snapshot.last_pair)
@@ -107,6 +111,7 @@ class Planner:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self.clock = store, clock
+        self.model = BradleyTerryGP(warm_start=True)
         self.exhausted_at = -1  # number of pairs when none could be added; not tried again until it changes
         self.planning_took: float | None = None  # seconds, the last time
         self.last_call_ended = clock()
@@ -125,7 +130,7 @@ class Planner:
             size = settings.k
             if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
                 size = min(max(size, math.ceil(lead / settings.answers_per_pair)), LARGEST * settings.k)
-            if plan_round(self.store, size):
+            if plan_round(self.store, size, self.model):
                 self.exhausted_at, self.planning_took = -1, self.clock() - began
             else:
                 self.exhausted_at = waiting.pairs

@@ -102,8 +102,8 @@ def _complain(message: str) -> int:
 
 def _in_options(message: str) -> str:
     """The library's argument names, as the command line spells them."""
-    message = re.sub(r"^(objective|algorithm): ", r"--\1: ", message)
-    message = re.sub(r"\b(objective|algorithm)='([\w-]+)'", r"--\1 \2", message)
+    message = re.sub(r"^(objective|algorithm|goal): ", r"--\1: ", message)
+    message = re.sub(r"\b(objective|algorithm|goal)='([\w-]+)'", r"--\1 \2", message)
     for name, option in (
         ("labels (of labeled), outcomes (of comparisons) or model", "--labels, --answers or --model"),
         ("n_jobs", "--jobs"),
@@ -111,6 +111,7 @@ def _in_options(message: str) -> str:
         ("max_per_item", "--max-per-item"),
         ("item_effects", "--item-effects"),
         ("better=", "--better "),
+        ("top=", "--top "),
     ):
         message = message.replace(name, option)
     return message

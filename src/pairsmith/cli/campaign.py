@@ -76,7 +76,7 @@ def create(
     ] = None,
     objective: Annotated[
         str, typer.Option(help="What rounds are designed by: a criterion of pairsmith select.")
-    ] = "averaged-d-optimal",
+    ] = "order",
     lease: Annotated[
         float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
     ] = LEASE_SECONDS / 60,

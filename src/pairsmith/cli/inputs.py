@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
 
-def read_linear_model(path: Path, features: pd.DataFrame) -> BradleyTerry:
-    """A model that pairsmith fit --linear wrote, checked to be one of these features. Criteria know no other kind."""
-    from pairsmith.model.bradley_terry import BradleyTerry
-    from pairsmith.model.saved import KINDS, kind_of
-
-    if KINDS[kind_of(path)] != "BradleyTerry":
-        raise ValueError(f"--model {path} is not linear in the features; make one that is with pairsmith fit --linear")
-    model = BradleyTerry.load(path)
-    matching(model, features)
-    return model
-
-
 def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:
     """A model that pairsmith fit wrote, of either kind."""
     from pairsmith.model.bradley_terry import BradleyTerry

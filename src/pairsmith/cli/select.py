@@ -13,10 +13,10 @@ from typer.core import TyperCommand
 
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
-from pairsmith.cli.inputs import as_number, cluster, load_model, matching, read_linear_model
+from pairsmith.cli.inputs import as_number, cluster, load_model, matching
 from pairsmith.cli.interruption import resumable
 from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
-from pairsmith.criteria import CRITERIA
+from pairsmith.criteria import CRITERIA, GOALS
 
 if TYPE_CHECKING:
     from pairsmith.files.items import Items
@@ -95,17 +95,24 @@ def select(
         ),
     ] = None,
     objective: Annotated[
-        str,
+        str | None,
         typer.Option(
             help=f"What a pair is worth: {', '.join(CRITERIA)}. Where a model is needed, it is --model or fitted to the"
-            " labels of --labels and the outcomes of --answers."
+            " labels of --labels and the outcomes of --answers. Default: order for a campaign or a --model of pairsmith"
+            " fit, else d-optimal.",
+            metavar="NAME",
         ),
-    ] = "d-optimal",
+    ] = None,
+    goal: Annotated[
+        str,
+        typer.Option(help=f"What order is about: {', '.join(GOALS)} (top: of the best --top; predict: of new items)."),
+    ] = "ranking",
+    top: Annotated[int | None, typer.Option(help="How many are the best, for --goal top.", metavar="COUNT")] = None,
     model: Annotated[
         Path | None,
         typer.Option(
             help="A model that pairsmith fit wrote: the design goes on from what it knows. One of fit --linear is for"
-            " the objectives that use a model, and for campaigns."
+            " the objectives that use a model."
         ),
     ] = None,
     item_effects: Annotated[
@@ -178,6 +185,8 @@ def select(
         "ridge": ridge if ridge == "auto" else as_number(ridge, "--ridge"),
         "item_effects": item_effects,
         "objective": objective,
+        "goal": goal,
+        "top": top,
         "algorithm": algorithm,
         "random_state": seed,
         "n_jobs": jobs,
@@ -213,7 +222,9 @@ def _from_campaign(
     from pairsmith.campaign.planning import next_pairs
 
     with resumable(options["checkpoint"]), cluster(dask) as client:
-        fitted = read_linear_model(model, asked.features) if model else None
+        fitted = load_model(model) if model else None
+        if fitted is not None:
+            matching(fitted, asked.features)
         selection = next_pairs(asked, k, model=fitted, client=client, **options)
     if selection is None:
         raise ValueError(f"{opening.shown(target)}: every pair has been asked; there are no more to pick")

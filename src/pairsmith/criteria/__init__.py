@@ -3,6 +3,7 @@
     CRITERIA              the registry: every name, what it means, what it needs, what can be done with it
     d_optimal             the default, by the engine or by one of the paper's algorithms
     weighted_d_optimal    the weights of local-d-optimal and averaged-d-optimal, which run on the engine too
+    order                 the default for rounds, under a BradleyTerryGP
     a_optimal, entropy, fisher, mutual_information, random    a module each
     belief                what a model says of the items; the model is given, or fitted to what is known
     work                  what the steps of a criterion work on
@@ -49,6 +50,7 @@ class Criterion:
     needs_model: bool = False  # a fitted model, or labels and outcomes to fit one to
     by_engine: bool = False
     effects: bool = False  # whether items may have effects of their own, and the model be a Gaussian process
+    only_effects: bool = False  # whether the model has to be one
     bytes_per_pair: int = 0  # memory that grows with the number of candidates
     # The scores that weigh answers, where the information is weighted by a model's p (1 - p). The paper's algorithms
     # know no weights.
@@ -88,10 +90,26 @@ _D_OPTIMAL: dict[str, Any] = {
     "certifiable": True,
 }
 
+GOALS = ("ranking", "top", "predict")
+
 CRITERIA = {
     criterion.name: criterion
     for criterion in (
-        Criterion("d-optimal", "raises log det of the information: the paper's choice, and the default", **_D_OPTIMAL),
+        Criterion(
+            "order",
+            "raises what the answers tell about the order of items under a BradleyTerryGP: the default for rounds",
+            _later("order.steps"),
+            gain_is="what the answer tells about the order of each pair of items, in nats, summed over all of these",
+            needs_model=True,
+            effects=True,
+            only_effects=True,
+            seed=0,  # which items are looked at, where there are too many
+        ),
+        Criterion(
+            "d-optimal",
+            "raises log det of the information: the paper's choice, and the default without a model",
+            **_D_OPTIMAL,
+        ),
         Criterion(
             "local-d-optimal",
             "d-optimal with each answer weighed by its variance p (1 - p) under a model",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.features import Features, from_array
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
+from pairsmith.model.joint import Joint, no_scores
 from pairsmith.problem import Problem
 
 if TYPE_CHECKING:
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
 class Belief:
     """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average.
 
-    Under a Gaussian process items have effects of their own as well, and `open` is what it knows.
+    Under a Gaussian process items have effects of their own as well: `open` is what it knows, `joint` gives the scores
+    with those effects (last of them the threshold of labels), and a new item has an effect of variance `new_effect`.
     """
 
     coef: Floats
     covariance_root: Floats
     scores: Floats  # of all items
     open: Beginning | None = None
+    joint: Callable[[], Joint] = no_scores
+    new_effect: float = 0.0
 
 
 FEW = 1500  # items up to which products are faster on one thread
@@ -81,11 +86,13 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
         posterior, coordinates = learned.posterior, learned.coordinates(linear)
         Psi = learned.parts.prior(learned.variances).features
         shift = -(posterior.effects @ (posterior.graph @ Psi))[place]
-        mean = coordinates @ (Psi.T @ posterior.pull)
+        weights = Psi.T @ posterior.pull
+        mean = coordinates @ weights
     mean[here] = posterior.mean[place]
-    root = posterior.root
+    root, joint = posterior.root, partial(learned.joint, coordinates, number)
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
+        weights = np.zeros(1)
     known = Beginning(
         learned.variances["items"],
         here,
@@ -99,7 +106,7 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if names is not None:
         ids = np.empty(n, dtype=object)
         ids[:] = names.to_list()
-    belief = Belief(np.zeros(len(root)), root, mean, known)
+    belief = Belief(weights, root, mean, known, joint, learned.variances["items"])
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from pairsmith.design.information import Design
 from pairsmith.engine.passes import Tell
 from pairsmith.engine.scan import Scan
 from pairsmith.problem import Problem
+
+
+class Goal(NamedTuple):
+    """What is wanted of the answers: the order of all items, that of the best `top`, or that of new items."""
+
+    name: str = "ranking"
+    top: int = 0
+
+
+RANKING = Goal()
 
 
 @dataclass(frozen=True)
@@ -34,4 +44,5 @@ class Work:
     pool_size: int | None = None  # how many pairs the engine keeps between two scans; None: it chooses
     before_picks: Callable[[], Design] | None = None  # makes the design anew, as it was before the first pick
     scan: Callable[..., Scan] = Scan  # how the engine and the certificate look at all pairs: here, or on a cluster
+    goal: Goal = RANKING
     diagnostics: dict[str, Any] = field(default_factory=dict)  # what steps count on the way

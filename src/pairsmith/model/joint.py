@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from pairsmith.data.arrays import Floats, Ints
 
-_DRAWS = 2000  # of the joint posterior, for ranks
+_DRAWS, _FEW_DRAWS = 2000, 500  # of the joint posterior, for ranks; for a chance that need not be exact
 _MOST_ITEMS = 3000  # so many, drawn at random, stand for all where pairs of items are averaged over
 _ROWS = 512  # items whose pairs are looked at at a time
 
@@ -108,3 +108,15 @@ class Joint:
         low, high = np.quantile(ranks, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest")
         among = None if top is None else (ranks <= top).mean(axis=0)
         return low.astype(np.int64), high.astype(np.int64), among
+
+    def among_best(self, rng: np.random.Generator, top: int) -> Floats:
+        """P(an item is among the best `top`), of each."""
+        scores = self.draws(rng, _FEW_DRAWS)
+        best = np.argpartition(-scores, top - 1, axis=1)[:, :top]
+        found: Floats = np.bincount(best.ravel(), minlength=scores.shape[1]) / len(scores)
+        return found
+
+
+def no_scores() -> Joint:
+    """Of no items."""
+    return Joint(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))

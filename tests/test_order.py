@@ -1,0 +1,183 @@
+"""What an answer tells about the order of items: the gains by posteriors written out, and what they mean."""
+
+import itertools
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from scipy.special import expit, ndtr, xlogy
+
+import pairsmith as ps
+from pairsmith.criteria import order
+
+N, D = 14, 3
+
+
+def fitted(seed=0, count=25, **options):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, D))
+    scores = 1.5 * X[:, 0] + rng.standard_normal(N)
+    pairs = np.array([rng.choice(N - 2, 2, replace=False) for _ in range(count)]).reshape(-1, 2)  # two stay untouched
+    outcomes = np.where(rng.random(count) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+    model = ps.BradleyTerryGP(**options)
+    with pytest.warns(UserWarning, match="islands") if count == 4 else nullcontext():
+        model.fit(X, comparisons=pairs, outcomes=outcomes)
+    return X, pairs, model
+
+
+def written_out(model, X):
+    """Mean and covariance of the scores, and of new items with the same features beside them."""
+    joint, _, _ = model._scores(X)
+    learned = model.learned_
+    Psi = learned.coordinates(learned.map.linear(X))
+    root, pull = learned.posterior.root, learned.posterior.pull
+    every = np.arange(len(X))
+    C = joint.without_last().covariance(every, every)
+    spread = Psi @ root
+    return {
+        "mean": joint.mean[:-1],
+        "C": C,
+        "new mean": Psi @ (learned.parts.prior(learned.variances).features.T @ pull),
+        "new C": spread @ spread.T + learned.variances["items"] * np.eye(len(X)),
+        "across": spread @ joint.without_last().spread.T,
+    }
+
+
+def worth(mean, before, after):
+    """Half of omega times what the variance of a difference falls by, over all pairs of targets, one at a time."""
+    total = 0.0
+    for k, other in itertools.combinations(range(len(mean)), 2):
+        b = np.zeros(len(mean))
+        b[k], b[other] = 1, -1
+        v = b @ before @ b
+        z = (mean[k] - mean[other]) / np.sqrt(v)
+        density = np.exp(-(z**2)) / (2 * np.pi)
+        total += 0.5 * density / (ndtr(z) * ndtr(-z)) / v * (v - b @ after @ b)
+    return total
+
+
+def weight(mean, C, i, j):
+    v = C[i, i] + C[j, j] - 2 * C[i, j]
+    k = 1 / np.sqrt(1 + np.pi * v / 8)
+    p = expit(k * (mean[i] - mean[j]))
+    return k * p * (1 - p)
+
+
+def conditioned(joint, pairs, weights):
+    """The covariance `joint`, of which the items at hand come first, after answers to pairs of these weights."""
+    B = np.zeros((len(pairs), len(joint)))
+    for e, (i, j) in enumerate(pairs):
+        B[e, i], B[e, j] = 1, -1
+    noise = np.diag(1 / np.asarray(weights))
+    return joint - joint @ B.T @ np.linalg.solve(B @ joint @ B.T + noise, B @ joint)
+
+
+@pytest.mark.parametrize("goal", ["ranking", "predict"])
+def test_every_pick_tells_most_about_the_order(goal):
+    X, answered, model = fitted()
+    known = written_out(model, X)
+    mean, C = known["mean"], known["C"]
+    whole = np.block([[C, known["across"].T], [known["across"], known["new C"]]])
+    targets = slice(0, N) if goal == "ranking" else slice(N, 2 * N)
+    of = mean if goal == "ranking" else known["new mean"]
+    start = whole[targets, targets]
+    gone = {tuple(sorted(pair)) for pair in answered.tolist()}
+    left = [pair for pair in itertools.combinations(range(N), 2) if pair not in gone]
+    weights = {pair: weight(mean, C, *pair) for pair in left}
+    found = ps.select(X, 6, model=model, comparisons=answered, goal=goal)
+    assert found.objective == "order"
+    taken, before = [], 0.0
+    for pair, gain in zip(found.pairs.tolist(), found.gains, strict=True):
+        after = {
+            one: conditioned(whole, [*taken, one], [weights[e] for e in [*taken, one]])[targets, targets]
+            for one in left
+            if one not in taken
+        }
+        worths = {one: worth(of, start, cov) - before for one, cov in after.items()}
+        best = max(worths.values())
+        assert worths[tuple(pair)] == pytest.approx(best, rel=1e-9)
+        assert gain == pytest.approx(best, rel=1e-7)
+        taken.append(tuple(pair))
+        before += best
+
+
+def test_a_gain_is_information_about_the_order():
+    """For a small change of the variance: nats between the yes or no of an order and what an answer would show."""
+    m, v, delta = 0.7, 1.3, 1e-4
+    nodes, shares = np.polynomial.hermite_e.hermegauss(60)
+    shares = shares / shares.sum()
+
+    def entropy(p):
+        return -(xlogy(p, p) + xlogy(1 - p, 1 - p))
+
+    # What is seen moves the mean by N(0, delta) and leaves the variance v - delta.
+    told = entropy(ndtr(m / np.sqrt(v))) - shares @ entropy(ndtr((m + np.sqrt(delta) * nodes) / np.sqrt(v - delta)))
+    covariance = np.diag([v / 2, v / 2])
+    omega = order._importance(np.array([m, 0.0]), covariance)[0, 1]
+    assert told == pytest.approx(0.5 * omega * delta, rel=1e-3)
+
+
+def test_pairs_asked_already_and_not_answered_yet_count():
+    X, answered, model = fitted()
+    first = ps.select(X, 8, model=model, comparisons=answered)
+    later = ps.select(X, 4, model=model, comparisons=[*answered.tolist(), *first.pairs[:4].tolist()])
+    np.testing.assert_array_equal(later.pairs, first.pairs[4:])
+
+
+def test_without_features_and_without_answers():
+    bare = ps.BradleyTerryGP().fit(n_items=9)
+    found = ps.select(None, 4, model=bare)
+    assert len(np.unique(found.pairs)) == 8  # all pairs are worth the same, until an item was asked about
+    X, _, model = fitted(count=4)
+    assert len(ps.select(X, 5, model=model)) == 5
+
+
+def test_the_best_items_are_asked_about_where_they_are_wanted():
+    rng = np.random.default_rng(1)
+    n = 60
+    scores = np.linspace(3, -3, n)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(400)])
+    outcomes = np.where(rng.random(400) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+    model = ps.BradleyTerryGP().fit(n_items=n, comparisons=pairs, outcomes=outcomes)
+    everywhere, above = (ps.select(None, 20, model=model, **goal) for goal in ({}, {"goal": "top", "top": 5}))
+    assert np.mean(above.pairs) < 15 < np.mean(everywhere.pairs)
+
+
+def test_caps_groups_and_lists():
+    X, _, model = fitted()
+    capped = ps.select(X, 6, model=model, max_per_item=1)
+    assert len(np.unique(capped.pairs)) == 12
+    groups = np.arange(N) % 3
+    within = ps.select(X, 6, model=model, candidates=ps.WithinGroups(groups)).pairs
+    assert (groups[within[:, 0]] == groups[within[:, 1]]).all()
+    some = [(0, 1), (2, 9), (4, 13)]
+    assert set(map(tuple, ps.select(X, 3, model=model, candidates=some).pairs.tolist())) == set(some)
+
+
+def test_of_many_items_some_are_looked_at(monkeypatch):
+    monkeypatch.setattr(order, "MOST_ITEMS", 8)
+    X, _, model = fitted()
+    found = ps.select(X, 5, model=model)
+    assert found.diagnostics["items looked at"] == 8
+    assert len(np.unique(found.pairs)) <= 8
+    np.testing.assert_array_equal(ps.select(X, 5, model=model).pairs, found.pairs)
+    with pytest.raises(ValueError, match=r"looks at 8 of 14 items.*ask for k of at most 28"):
+        ps.select(X, 40, model=model)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"objective": "order", "model": None}, "needs a BradleyTerryGP as model"),
+        ({"goal": "best"}, "goal: 'best' is unknown"),
+        ({"goal": "top"}, "goal='top' goes with"),
+        ({"top": 3}, "goal='top' goes with"),
+        ({"goal": "top", "top": 99}, "top=99, but there are 14 items"),
+        ({"objective": "d-optimal", "goal": "predict"}, "goal and top are for objective='order'"),
+        ({"certify": True}, "certify bounds log det"),
+    ],
+)
+def test_what_is_refused(options, message):
+    X, _, model = fitted()
+    with pytest.raises(ValueError, match=message):
+        ps.select(X, 3, **({"model": model} | options))
