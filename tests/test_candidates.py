@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracle import all_pairs, pairs_within
-from pairsmith import AllPairs, PairList, WithinGroups
+from pairsmith import AllPairs, Among, PairList, WithinGroups
 from pairsmith.data.candidates import Remaining
 
 group_names = st.lists(st.integers(0, 4), min_size=2, max_size=12)
@@ -50,6 +50,12 @@ def test_all_pairs(n):
 @given(group_names)
 def test_groups(groups):
     check_rows(WithinGroups(groups).rows(len(groups)), pairs_within(groups))
+
+
+@given(st.integers(2, 9).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1)))))
+def test_among_some_items(case):
+    n, items = case
+    check_rows(Among(sorted(items, reverse=True)).rows(n), [pair for pair in all_pairs(n) if set(pair) <= items])
 
 
 @given(pair_lists)
@@ -94,6 +100,9 @@ def test_group_names_of_any_kind():
         (lambda: PairList([["a", "b"]]), "whole row numbers"),
         (lambda: PairList([[-1, 2]]).rows(5), "holds -1"),
         (lambda: PairList([[0, 5]]).rows(5), "holds 5, but the rows of X are numbered 0 to 4"),
+        (lambda: Among([0, 5]).rows(5), "items holds 5, but the rows of X are numbered 0 to 4"),
+        (lambda: Among([[0, 1]]), "items must be a list of row numbers"),
+        (lambda: Among([0.5]), "whole row numbers"),
         (lambda: WithinGroups(["a", None]), "item 1 has no group"),
         (lambda: WithinGroups([1.0, np.nan]), "item 1 has no group"),
         (lambda: WithinGroups(["a", "a", np.nan]), "item 2 has no group"),

@@ -267,6 +267,7 @@ def test_digits_are_kept(ridge, offset):
         ({"X": None, "item_effects": 1.0, "n_items": 1}, "at least two"),
         ({"n_items": 5}, "n_items is for X=None"),
         ({"item_effects": -1.0}, "item_effects must be a positive number, got -1.0"),
+        ({"item_effects": 1e10}, "item_effects=1.0e\\+10 is more than 1e\\+09"),
         ({"item_effects": "large"}, "item_effects must be a positive number"),
         ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out algorithm='scalar'"),
         ({"item_effects": 1.0, "objective": "a-optimal"}, "leave them out for 'a-optimal'"),
@@ -349,3 +350,29 @@ def test_what_effects_of_many_items_take_is_said_before_any_work(monkeypatch):
     monkeypatch.setattr(selection_module, "available_memory", lambda: 1 << 30)
     with pytest.raises(ValueError, match=r"the effects of 90,000 items that are or will be compared take 65 GB"):
         ps.select(None, 45_000, n_items=100_000, item_effects=1.0)
+
+
+@pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
+def test_before_the_first_answer(objective):
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    gp = ps.BradleyTerryGP().fit(X)
+    selection = ps.select(X, 12, model=gp, objective=objective)
+    assert_greedy_under(gp, X, selection, objective, taken(30, ()))
+    alone = ps.BradleyTerryGP().fit(n_items=30)
+    selection = ps.select(None, 20, model=alone, objective=objective)
+    assert selection.diagnostics["paired_at_random"] == 15
+    assert_greedy_under(alone, None, selection, objective, taken(30, ()))
+
+
+def test_labels_count_as_far_as_the_model_knows_them():
+    """The threshold of labels is one more item to the model, and none to be asked about."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((25, 2))
+    labeled, pairs = np.arange(0, 20, 2), np.array([(0, 1), (1, 3), (3, 5), (5, 20)])
+    y = np.where(X[labeled, 0] > 0, 1, -1)
+    gp = ps.BradleyTerryGP(linear=2.0, smooth=1.0, items=0.5).fit(
+        X, y, labeled=labeled, comparisons=pairs, outcomes=[1, -1, 1, 1]
+    )
+    for objective in ("d-optimal", "averaged-d-optimal"):
+        selection = ps.select(X, 10, model=gp, labeled=labeled, comparisons=pairs, objective=objective, pool_size=30)
+        assert_greedy_under(gp, X, selection, objective, taken(25, pairs))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairsmith.data import features as module
-from pairsmith.data.features import InMemory, TooLargeToCopy, extremes, from_array, rows_in_a_block, some_rows
+from pairsmith.data.features import InMemory, Shifted, TooLargeToCopy, extremes, from_array, rows_in_a_block, some_rows
 
 N, D = 57, 3
 WHOLE = np.random.default_rng(0).integers(0, 200, size=(N, D))
@@ -67,6 +67,20 @@ def test_projections_are_products_factor_by_factor(features):
         ).reshape(-1, 2)
         np.testing.assert_allclose(centred.project(which, first, second), brute, rtol=1e-12)
         np.testing.assert_array_equal(centred.project(which), rows)
+
+
+def test_some_items_may_be_elsewhere(features):
+    place, shift = np.full(N, -1, dtype=np.int32), np.array([[1.0, -2.0, 0.5], [100.0, 0.0, 3.0], [9.0, 9.0, 9.0]])
+    place[[3, 56]] = 1, 0
+    own = features.centred(CENTER)
+    before = own.rows(slice(None)).copy()
+    shifted, expected = Shifted(own, place, shift), before.copy()
+    expected[3] += shift[1]
+    expected[56] += shift[0]
+    for which in WHICH:
+        np.testing.assert_array_equal(shifted.rows(which), expected[which])
+        np.testing.assert_allclose(shifted.project(which, np.diag([1.0, 2.0, 3.0])), expected[which] * [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(own.rows(slice(None)), before)
 
 
 def test_blocks_are_all_rows_in_order_as_they_are_stored(features, monkeypatch):

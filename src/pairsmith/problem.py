@@ -28,6 +28,7 @@ from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning, Design
 from pairsmith.design.weights import Averaged
 
+_LARGEST_EFFECTS = 1e9  # up to which gains keep six digits
 _FEW_TOUCHED = 1500  # items up to which one thread is faster
 
 
@@ -154,6 +155,11 @@ def as_problem(
     _check_enough(remaining, k, cap)
     if item_effects is not None and not isinstance(item_effects, Beginning):
         item_effects = as_positive(item_effects, "item_effects")
+        if item_effects > _LARGEST_EFFECTS:  # E is no root: a difference of two of its entries loses digits
+            raise ValueError(
+                f"item_effects={item_effects:.1e} is more than {_LARGEST_EFFECTS:.0e}, beside which gains lose their"
+                " digits; rescale"
+            )
     unanswered = compared if answered is not None else compared[:0]
     if answered is not None and len(answered):
         unanswered = compared[~np.isin(compared @ np.array([n, 1]), answered @ np.array([n, 1]))]

@@ -142,7 +142,10 @@ class Among:
     """Every pair of some of the items, by row number: of a random sample, where all pairs would take too long."""
 
     def __init__(self, items: npt.ArrayLike) -> None:
-        self.items = np.unique(as_items(items, "items"))
+        array = as_items(items, "items")
+        if array.ndim != 1:
+            raise ValueError(f"items must be a list of row numbers, got an array of shape {array.shape}")
+        self.items: Ints = np.unique(array)
 
     def rows(self, n: int) -> Rows:
         check_items(self.items, n, "items")
