@@ -10,8 +10,8 @@ of the graph of answers weighted by their sites, and r = B'nu:
     S = (I + Psi'L Y)^-1                           the posterior covariance of beta
     Cov f = E + Y S Y',   E f = Cov f r,   log det(I + Cov_prior L) = log det(I + D^1/2 L D^1/2) - log det S
 
-which takes one Cholesky factor as large as there are items compared, and one as large as there are features. By
-answers, with G the covariance of the gaps beforehand and T = diag(tau):
+which takes the inverse of a sparse matrix as large as there are items compared, and a Cholesky factor as large as there
+are features. By answers, with G the covariance of the gaps beforehand and T = diag(tau):
 
     M = I + T^1/2 G T^1/2,   Var g_e = (1 - M^-1_ee) / tau_e,   E g = G alpha,   alpha = nu - T^1/2 M^-1 T^1/2 G nu
 
@@ -24,10 +24,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
-from scipy.sparse import coo_array, csr_array
+from scipy.linalg.lapack import dpotrf, dtrtri
+from scipy.sparse import coo_array, csr_array, diags_array, eye_array
 
 from pairsmith.data.arrays import Bools, Floats, Ints
+from pairsmith.design.sparse_inverse import inverse
 
 _ROWS = 512  # of a large matrix that are gone through at a time
 
@@ -143,23 +144,14 @@ class Posterior:
 
 def _effects(graph: csr_array, deviation: Floats) -> tuple[Floats, float]:
     """E, and log det(I + D^1/2 L D^1/2)."""
-    n = len(deviation)
-    inner = graph.toarray()
-    inner *= deviation
-    inner *= deviation[:, None]
-    inner.flat[:: n + 1] += 1
-    # Transposed, a symmetric matrix is itself, and as LAPACK wants it: there is one copy of it at a time.
-    factor, _ = dpotrf(inner.T, lower=1, overwrite_a=1)
-    logdet = 2 * float(np.sum(np.log(np.diag(factor))))
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    for low in range(0, n, _ROWS):
-        high = min(low + _ROWS, n)
-        inverse[low:high, high:] = inverse[high:, low:high].T
-        block = inverse[low:high, low:high]
-        block[np.triu_indices(high - low, 1)] = block.T[np.triu_indices(high - low, 1)]
-    inverse *= deviation
-    inverse *= deviation[:, None]
-    return inverse, logdet
+    scale = diags_array(deviation)
+    found, order, logdet = inverse(csr_array(scale @ graph @ scale + eye_array(len(deviation))))
+    if not np.array_equal(order, np.arange(len(order))):
+        place = np.argsort(order)
+        found = found[np.ix_(place, place)]
+    found *= deviation
+    found *= deviation[:, None]
+    return found, logdet
 
 
 @dataclass(frozen=True)
