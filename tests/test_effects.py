@@ -10,7 +10,6 @@ from scipy.special import expit
 
 import pairsmith as ps
 from oracle import all_pairs, allowed_pairs, pairs_within
-from pairsmith import selection as selection_module
 
 LIST = [(0, 1), (0, 2), (1, 5), (3, 4), (2, 3), (4, 5), (6, 8), (1, 8), (0, 8), (9, 11), (10, 13), (5, 13), (2, 12)]
 GROUPS = [row % 3 for row in range(14)]
@@ -259,36 +258,6 @@ def test_digits_are_kept(ridge, offset):
         picked.append((i, j))
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"X": None}, "give item_effects"),
-        ({"X": None, "item_effects": 1.0}, "n_items="),
-        ({"X": None, "item_effects": 1.0, "n_items": 1}, "at least two"),
-        ({"n_items": 5}, "n_items is for X=None"),
-        ({"item_effects": -1.0}, "item_effects must be a positive number, got -1.0"),
-        ({"item_effects": 1e10}, "item_effects=1.0e\\+10 is more than 1e\\+09"),
-        ({"item_effects": "large"}, "item_effects must be a positive number"),
-        ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out algorithm='scalar'"),
-        ({"item_effects": 1.0, "objective": "a-optimal"}, "leave them out for 'a-optimal'"),
-        ({"model": ps.BradleyTerryGP()}, "call its fit first"),
-    ],
-)
-def test_what_cannot_be_is_said(options, said):
-    X = np.random.default_rng(0).standard_normal((8, 2))
-    with pytest.raises(ValueError, match=said):
-        ps.select(**{"X": X, "k": 3, **options})
-
-
-def test_a_model_brings_its_own_settings():
-    X, _, gp = answered(20, 2, 40, linear=2.0, smooth=False, items=1.0)
-    for option in ({"ridge": 1.0}, {"item_effects": 1.0}):
-        with pytest.raises(ValueError, match="leave it out where model is one"):
-            ps.select(X, 3, model=gp, **option)
-    with pytest.raises(ValueError, match="features"):
-        ps.select(X[:, :1], 3, model=gp)
-
-
 def test_items_the_model_knows_and_others():
     """By ids: some of its items in another order, and new ones of which only the features say something."""
     rng = np.random.default_rng(0)
@@ -341,15 +310,6 @@ def test_among_some_of_the_items(pool_size):
             assert_greedy(selection, extended(X, effect), A, np.ones((30, 30)), candidates, np.sort(compared, axis=1))
     with pytest.raises(ValueError, match="items"):
         ps.select(X, 3, candidates=ps.Among([1, 30]))
-
-
-def test_what_effects_of_many_items_take_is_said_before_any_work(monkeypatch):
-    monkeypatch.setattr(selection_module, "_MANY_TOUCHED", 20)
-    with pytest.warns(UserWarning, match=r"the effects of 22 items .* candidates=ps.Among"):
-        ps.select(None, 11, n_items=40, item_effects=1.0)
-    monkeypatch.setattr(selection_module, "available_memory", lambda: 1 << 30)
-    with pytest.raises(ValueError, match=r"the effects of 90,000 items that are or will be compared take 65 GB"):
-        ps.select(None, 45_000, n_items=100_000, item_effects=1.0)
 
 
 @pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])

@@ -10,6 +10,8 @@ The map, from the outside in:
     campaign     labelling with people: pages, answers, rounds, reports
     plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
     selection    select() and Selection: problem -> criterion -> run -> selection
+    starting_point  items as a design sees them, and what is known of them beforehand
+    affordable   the memory that a search may use and would take
     run          steps taken and timed: progress, checkpoint, certificate
     criteria     what a pair is worth: the registry, and a module a criterion
     problem      what select() is asked, checked once

@@ -14,23 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pairsmith.affordable import memory_for, tell_cost
 from pairsmith.criteria import CRITERIA, GOALS, Criterion
-from pairsmith.criteria.belief import NO_BELIEF, Belief, belief_of, is_gaussian_process, posterior_of
+from pairsmith.criteria.belief import NO_BELIEF, belief_of, is_gaussian_process
 from pairsmith.criteria.d_optimal import paper_steps
 from pairsmith.criteria.work import Goal, Work
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates
-from pairsmith.data.features import COMFORTABLE, Features, from_array
-from pairsmith.data.memory import available_memory
 from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
-from pairsmith.data.user_features import as_features, check_finite, check_ids
 from pairsmith.design.compiling import compiling
-from pairsmith.design.information import Beginning
 from pairsmith.files.checkpoint import Checkpoint
 from pairsmith.files.write import write_whole
 from pairsmith.paper.greedy import ALGORITHMS
-from pairsmith.problem import Problem, as_problem
+from pairsmith.problem import as_problem
 from pairsmith.run import Journal, certified, replay, take
+from pairsmith.starting_point import Start, start_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,11 +38,6 @@ if TYPE_CHECKING:
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
 _SHOWN = 10  # of the pairs, in a notebook
-_FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
-_BYTES_PER_FEATURE = 32  # that the engine takes for a number of X, roughly: its whitened forms and their copies
-_ENOUGH = 1 << 31  # bytes: what a small problem is given without asking the machine, which takes a while
-_MANY_TOUCHED = 20_000  # items with effects of which something is known: more are worth a warning
-_SHARE = 0.5  # of the memory that is free, for the search; the rest: buffers it does not count, other processes
 
 
 @dataclass(frozen=True)
@@ -244,22 +237,22 @@ def select(
     _check_possible(criterion, algorithm, pool_size, client, refinements, checkpoint)
     threads, rng = as_threads(n_jobs), as_generator(criterion.seed if random_state is None else random_state)
     cluster = None if client is None else _cluster_of(client)
-    items = _items_of(X, n_items, model, item_effects, ridge, cluster)
-    _check_effects(items, criterion, algorithm, model)
-    if wanted.top > items.features.shape[0]:
-        raise ValueError(f"top={top}, but there are {items.features.shape[0]} items")
+    start = start_from(X, n_items, model, item_effects, ridge, cluster)
+    _check_effects(start, criterion, algorithm, model)
+    if wanted.top > start.features.shape[0]:
+        raise ValueError(f"top={top}, but there are {start.features.shape[0]} items")
     problem = as_problem(
-        items.features, k, labeled=labeled, labels=labels, better=better, comparisons=comparisons, outcomes=outcomes,
-        candidates=candidates, max_per_item=max_per_item, ridge=items.ridge, item_effects=items.effects,
-        answered=items.answered,
+        start.features, k, labeled=labeled, labels=labels, better=better, comparisons=comparisons, outcomes=outcomes,
+        candidates=candidates, max_per_item=max_per_item, ridge=start.ridge, item_effects=start.effects,
+        answered=start.answered,
     )  # fmt: skip
-    memory = _memory_for(problem, criterion, algorithm)
-    if items.effects is not None:
-        _tell_cost(problem, memory)
+    memory = memory_for(problem, criterion, algorithm)
+    if start.effects is not None:
+        tell_cost(problem, memory)
     belief = NO_BELIEF
     if criterion.needs_model:
-        belief = items.belief or belief_of(problem, model, criterion.name)
-    scores = None if criterion.scores_that_weigh is None else criterion.scores_that_weigh(items.features, belief)
+        belief = start.belief or belief_of(problem, model, criterion.name)
+    scores = None if criterion.scores_that_weigh is None else criterion.scores_that_weigh(start.features, belief)
     saved = None if checkpoint is None else Checkpoint(checkpoint, problem.fingerprint(criterion.name, scores))
     design = problem.design(scores)
     logdet_before, bound, optimality = design.logdet, None, None
@@ -271,7 +264,7 @@ def select(
     with compiling() as compiled:
         replay(work, criterion, journal)
         if cluster is not None:
-            work = replace(work, scan=cluster.scan(items.features))
+            work = replace(work, scan=cluster.scan(start.features))
         with journal, nullcontext() if cluster is None else cluster.keeping_copies():
             take(work, partial(paper_steps, algorithm) if algorithm in ALGORITHMS else criterion.steps, journal)
             if refinements is not None and journal.steps:
@@ -289,7 +282,7 @@ def select(
         logdet_before=logdet_before,
         bound=bound,
         optimality=optimality,
-        ids=items.ids,
+        ids=start.ids,
         diagnostics=work.diagnostics,
     )
 
@@ -333,52 +326,6 @@ def _cluster_of(client: Any) -> Cluster:
     return Cluster(client)
 
 
-@dataclass(frozen=True)
-class _Items:
-    """Items as the design sees them, and what is known of them beforehand."""
-
-    features: Features
-    ids: npt.NDArray[Any] | None
-    ridge: float | str
-    effects: float | Beginning | None = None  # the variance of effects of their own, or what a model knows of those
-    answered: Ints | None = None  # the pairs whose answers that model has counted in
-    belief: Belief | None = None
-
-
-def _items_of(
-    X: Any, n_items: int | None, model: Any, item_effects: float | None, ridge: float | str, cluster: Cluster | None
-) -> _Items:
-    """Of X, of a model without features, or so many items without any."""
-    if X is not None and n_items is not None:
-        raise ValueError("n_items is for X=None; X says how many items there are")
-    if is_gaussian_process(model):
-        if item_effects is not None or ridge != "auto":
-            told = "ridge" if item_effects is None else "item_effects"
-            raise ValueError(f"{told} is what a BradleyTerryGP has learned; leave it out where model is one")
-        if cluster is not None and cluster.reads(X):
-            raise ValueError("X must be in memory where model is a BradleyTerryGP; read it first")
-        if X is not None and getattr(model, "n_features_in_", None) != 0:
-            as_features(X)  # what is wrong with it is said as always
-        under = posterior_of(model, X)
-        if n_items is not None and n_items != len(under.belief.scores):
-            raise ValueError(
-                f"n_items={n_items}, but model was fitted to {len(under.belief.scores)} items; leave it out"
-            )
-        return _Items(under.features, under.ids, 1.0, under.known, under.answered, under.belief)
-    if X is not None:
-        return _Items(*_features_of(X, cluster), ridge, item_effects)
-    if item_effects is None:
-        raise ValueError("X is None, so nothing tells items apart; give item_effects, or a BradleyTerryGP as model")
-    if model is not None:
-        raise ValueError("model was fitted to features, and X is None; give X")
-    if n_items is None:
-        raise ValueError("X is None, so say how many items there are: n_items=")
-    if as_whole(n_items, "n_items") < 2:
-        raise ValueError("n_items is 1; at least two items are needed to form a pair")
-    # Without features all items are the same, in one column.
-    return _Items(from_array(np.zeros((n_items, 1))), None, 1.0, item_effects)
-
-
 def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
     name = as_name(goal, "goal", GOALS)
     if (name != "ranking" or top is not None) and not criterion.only_effects:
@@ -390,66 +337,19 @@ def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
     return Goal(name, 0 if top is None else as_whole(top, "top"))
 
 
-def _check_effects(items: _Items, criterion: Criterion, algorithm: str, model: Any) -> None:
+def _check_effects(start: Start, criterion: Criterion, algorithm: str, model: Any) -> None:
     """Refuse what knows nothing of effects of the items' own, or of nothing else, where it is the other way round."""
     if criterion.only_effects and not is_gaussian_process(model):
         raise ValueError(
             f"objective={criterion.name!r} needs a BradleyTerryGP as model; fit one, even if there are no answers yet"
         )
-    if items.effects is None:
+    if start.effects is None:
         return
     if not criterion.effects:
         able = ", ".join(other.name for other in CRITERIA.values() if other.effects)
         raise ValueError(f"item_effects and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}")
     if algorithm in ALGORITHMS:
         raise ValueError(f"item_effects and a BradleyTerryGP are for the engine; leave out algorithm={algorithm!r}")
-
-
-def _tell_cost(problem: Problem, memory: int) -> None:
-    """What effects of many items take is said before any work, and refused where there is no memory for it."""
-    rows = problem.rows
-    concerned = int(np.sum(rows.degrees() > 0))
-    touched = min(concerned, problem.touched + 2 * problem.k)
-    size, pairs = 8 * touched**2, len(rows) / concerned**2 * touched**2
-    told = (
-        f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB, and every scan looks"
-    )
-    told += f" at {pairs:.1g} pairs of them in float64"
-    less = "candidates=ps.Among(a random sample of the items) takes less"
-    if size > memory:
-        raise ValueError(f"{told}; {memory / 1e9:.0f} GB may be used; {less}, or ask for fewer pairs")
-    if touched > _MANY_TOUCHED:
-        warnings.warn(f"{told}; {less}, and a certificate then speaks of that sample", stacklevel=3)
-
-
-def _features_of(X: Any, cluster: Cluster | None) -> tuple[Features, npt.NDArray[Any] | None]:
-    """What users pass as X, checked, and its items' ids if it names them; a cluster may read them itself."""
-    if cluster is None or not cluster.reads(X):
-        return as_features(X)
-    features, ids = cluster.features(X)
-    check_finite(features)
-    if ids is not None:
-        check_ids(ids)
-    return features, ids
-
-
-def _memory_for(problem: Problem, criterion: Criterion, algorithm: str) -> int:
-    """Bytes that a search may use; what would not fit is refused before any work."""
-    n, d = problem.features.shape
-    pairs = len(problem.rows)
-    small = pairs <= _FEW_PAIRS and n * d * _BYTES_PER_FEATURE <= COMFORTABLE
-    available = _ENOUGH if small and algorithm == "engine" else available_memory()
-    kind, instead, needed = "objective", "objective='local-d-optimal'", criterion.bytes_per_pair * pairs
-    if algorithm in ALGORITHMS:
-        chosen = ALGORITHMS[algorithm]
-        kind, instead = "algorithm", "algorithm='engine'"
-        needed = chosen.bytes_per_pair * pairs + chosen.bytes_per_item_and_step * n * problem.k
-    if needed > available:
-        raise ValueError(
-            f"{kind}={algorithm!r} needs {needed / 1e9:.0f} GB for {pairs:,} pairs, and {available / 1e9:.0f} GB are"
-            f" available; use {instead}, which keeps only what matters"
-        )
-    return int(_SHARE * available)
 
 
 def _warn_of(work: Work, picked: int) -> None:
