@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 import common
+import demo
 import evaluation
 import intervals
 import model
@@ -15,6 +16,7 @@ import pytest
 import sets
 import worth
 import worth_report
+from sklearn.datasets import load_diabetes
 
 import pairsmith as ps
 from pairsmith.datasets.base import of_scores
@@ -139,6 +141,25 @@ def test_recipes(tmp_path):
     assert data.pairs.tolist() == [[0, 1], [1, 2]]
     assert data.outcomes.tolist() == [1, -1]  # 1 > 2 twice and once the other way; 3 > 2 once, and once even
     assert data.counts.tolist() == [3, 2]
+
+
+def test_the_demo_counts_pairs_of_patients_in_the_wrong_order(monkeypatch):
+    for name, value in {"PATIENTS": 25, "MOST": 40, "STEP": 40}.items():
+        monkeypatch.setattr(demo, name, value)
+    (row,) = demo.repetition(3)
+    diabetes, rng = load_diabetes(), np.random.default_rng(3)
+    some = rng.permutation(442)[:25]
+    X, severity = diabetes.data[some], diabetes.target[some]
+    everyone = list(combinations(range(25), 2))
+    drawn = rng.permutation(everyone)[:40]
+    outcomes = np.sign(severity[drawn[:, 0]] - severity[drawn[:, 1]])
+    gp = ps.BradleyTerryGP().fit(X, comparisons=drawn, outcomes=outcomes)
+    scores = gp.decision_function(X)
+    wrong = [(scores[i] > scores[j]) != (severity[i] > severity[j]) for i, j in everyone if severity[i] != severity[j]]
+    assert row[demo.RANDOM] == pytest.approx(np.mean(wrong))
+    assert row["answers"] == 40
+    assert 0 < row[demo.DESIGNED] < row[demo.PLAIN] < 0.5
+    assert 0 < row["claimed"] < 0.5
 
 
 # The model's experiment
