@@ -66,8 +66,11 @@ def under_model(
     trial: sets.Trial, answered: Answered, gp: ps.BradleyTerryGP, rng: np.random.Generator, k: int = ROUND, **how: Any
 ) -> np.ndarray:
     """What ps.select takes for best under this model."""
-    asked = {"comparisons": answered[0]} if len(answered[0]) else {}
-    return ps.select(trial.X, k, model=gp, candidates=trial.candidates, n_jobs=1, **asked, **how).pairs
+    pairs, _ = answered
+    asked = {"comparisons": pairs} if len(pairs) else {}
+    # Of more than 2,000 items it looks at 2,000: by another seed at others in each round.
+    how |= {"candidates": trial.candidates, "random_state": len(pairs), "n_jobs": 1}
+    return ps.select(trial.X, k, model=gp, **asked, **how).pairs
 
 
 def partly_random(trial: sets.Trial, answered: Answered, gp: ps.BradleyTerryGP, rng: np.random.Generator) -> np.ndarray:

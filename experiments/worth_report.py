@@ -181,7 +181,13 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
             f"{_name(row.data)} at {row.K:,} by {_with_error(-row.over, row.error, '.3f')}"
             for row in missed.itertuples()
         ]
-        cells.append([text, f"{len(there) - len(missed)} of {len(there)}", ", ".join(listed) or "none behind"])
+        cells.append(
+            [
+                text,
+                f"{len(there) - len(missed)} of {len(there)}",
+                ", ".join(listed) or ("none behind" if len(there) else "not measured"),
+            ]
+        )
     return ["asked", "reached", "found"], cells
 
 
@@ -293,11 +299,10 @@ def draw(means: pd.DataFrame, column: str, title: str, path: Path) -> None:
             axis.fill_between(line.K, wrong - error, wrong + error, color=colour, alpha=0.12, lw=0)
             if rule == DESIGNED and column == "right":
                 axis.plot(line.K, 100 * line.doubt, "--", color=colour, lw=1.2, label="order: claimed")
-        axis.set(xscale="log", title=_name(data), ylim=(0, None))
+        axis.set(xscale="log", title=_name(data), xlabel="answers", ylim=(0, None))
         axis.set_xticks(shown, [f"{k:,}" for k in shown], fontsize=8)
         axis.minorticks_off()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False, fontsize=9)
-    figure.supxlabel("answers")
     figure.supylabel("pairs in the wrong order, %")
     figure.suptitle(f"{title[0].upper()}{title[1:]}, up to {there.repetitions.max()} repetitions, 95% intervals")
     common.finish(figure, axes, path)

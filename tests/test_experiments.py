@@ -474,6 +474,7 @@ def test_one_pair_in_ten_is_random_and_the_others_know_of_it(monkeypatch):
     chosen = worth.partly_random(trial, (known, np.ones(len(known), dtype=int)), "gp", rng)
     ((k, given),) = calls
     assert (len(chosen), k, given["model"]) == (20, 18, "gp")
+    assert given["random_state"] == len(known) + 2  # of thousands of items, each round looks at others
     np.testing.assert_array_equal(given["comparisons"], np.vstack([known, chosen[:2]]))
     assert {tuple(pair) for pair in chosen[:2].tolist()} <= set(map(tuple, trial.pairs[1::2].tolist()))
 
@@ -548,7 +549,7 @@ def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
     _, cells = worth_report.asked(needs, over)
     assert [line[1] for line in cells] == ["1 of 1", "1 of 1", "3 of 4", "0 of 0", "0 of 1", "0 of 1"]
     assert [line[2] for line in cells] == [
-        "digits 0.30 (0.30 to 0.30)", "digits 0.42 (0.42 to 0.42)", "digits at 100 by 0.030 ± 0.020", "none behind",
+        "digits 0.30 (0.30 to 0.30)", "digits 0.42 (0.42 to 0.42)", "digits at 100 by 0.030 ± 0.020", "not measured",
         "Dar es Salaam at 100 by 0.014 ± 0.020", "digits at 100 by 0.030 ± 0.020",
     ]  # fmt: skip
 
