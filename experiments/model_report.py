@@ -250,7 +250,7 @@ def inserted(page: str, name: str, table: str) -> str:
 def draw_orders(means: pd.DataFrame, column: str, title: str, folder: Path) -> None:
     """Against K, a panel a set, with 95% intervals."""
     there = means.dropna(subset=column)
-    figure, axes = _panels(there)
+    figure, axes = panels(there)
     for axis, (data, part) in zip(axes, there.groupby("data", sort=False), strict=False):
         choix = part[part.model.str.startswith("choix, alpha")]
         if len(choix):
@@ -272,7 +272,7 @@ def draw_orders(means: pd.DataFrame, column: str, title: str, folder: Path) -> N
 def draw_doubts(means: pd.DataFrame, folder: Path) -> None:
     """Claimed against true, a panel a set; a point a K, larger for more answers. On the line the claim is true."""
     there = means.dropna(subset=["doubt", "right"])
-    figure, axes = _panels(there)
+    figure, axes = panels(there)
     for axis, (data, part) in zip(axes, there.groupby("data", sort=False), strict=False):
         for model, line in part.groupby("model", sort=False):
             if model in WITH_DOUBT:
@@ -287,7 +287,7 @@ def draw_doubts(means: pd.DataFrame, folder: Path) -> None:
     common.finish(figure, axes, folder / "model-doubt.png")
 
 
-def _panels(table: pd.DataFrame) -> tuple[Any, Any]:
+def panels(table: pd.DataFrame) -> tuple[Any, Any]:
     count = table.data.nunique()
     rows = -(-count // 3)
     figure, axes = plt.subplots(rows, 3, figsize=(13, 3.7 * rows), layout="constrained", squeeze=False)

@@ -53,6 +53,7 @@ class Trial(NamedTuple):
     unseen_X: np.ndarray
     unseen: np.ndarray  # (q, 2) pairs of these, likewise
     reliability: float = 1.0  # of the truth: its squared correlation with the scores that it estimates
+    above: np.ndarray = np.zeros(0, dtype=int)  # (n,) how many of the items at hand are truly better; or nobody knows
 
     @property
     def candidates(self) -> np.ndarray | None:
@@ -148,15 +149,17 @@ def _split(
         inside = (place[pairs] >= 0).all(axis=1)
         return place[pairs[inside]], chance[inside]
 
-    def truth(own: np.ndarray) -> np.ndarray:
-        """Pairs that truly differ, the better one first."""
+    def truth(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs that truly differ, the better one first; and how many are better than each item, by all such pairs."""
         judged, outcomes = among(own) if scores is None else of_scores(scores[own])
         wins = np.sign(2 * outcomes - 1) if scores is None else outcomes
         judged, wins = judged[wins != 0], wins[wins != 0]
-        some = np.sort(rng.permutation(len(judged))[:MOST_JUDGED])
-        return np.where(wins[some, None] > 0, judged[some], judged[some, ::-1])
+        ordered = np.where(wins[:, None] > 0, judged, judged[:, ::-1])
+        above = np.bincount(ordered[:, 1], minlength=len(own))
+        return ordered[np.sort(rng.permutation(len(judged))[:MOST_JUDGED])], above
 
-    return Trial(X[train], *among(train), truth(train), X[unseen], truth(unseen), reliability)
+    ordered, above = truth(train)
+    return Trial(X[train], *among(train), ordered, X[unseen], truth(unseen)[0], reliability, above)
 
 
 def _shares(votes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

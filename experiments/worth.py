@@ -1,238 +1,225 @@
-"""What designed comparisons are worth: AUC on unseen items against the number of comparisons, for every criterion.
+"""What designed rounds are worth: how many answers they save, for the items at hand and for unseen ones.
 
-    python experiments/worth.py                                   # 50 repetitions on data that need no download
-    python experiments/worth.py --repetitions 2 --only diabetes   # a quick look
-    python experiments/worth.py --data folder                     # and on those of netflix/, camra/, recipes/ in there
-    python experiments/worth.py --redraw                          # tables and pictures from the results there are
+    python experiments/worth.py --data folder                      # 50 repetitions, most of a night on two cores
+    python experiments/worth.py --quick                            # a few minutes, into figures/
+    python experiments/worth.py --sets diabetes --rules order random --repetitions 2
+    python experiments/worth.py --redraw                           # tables and pictures from the results there are
 
-A repetition holds out a quarter of the items, labels ten of the rest and lets a criterion choose comparisons among
-them: in one batch of 200, or in rounds of 10 with the model fitted in between. The answers are those of the data; the
-model is the same for all (BradleyTerry, with a ridge under which scores have a standard deviation of 2 beforehand). All
-criteria see the same splits and answers, so differences to random are paired. What was done before is not done again.
+Rounds of 20 answers up to K = 1,000, the next round designed by what was answered so far, on the data of `sets`, which
+says who answers, and what is true. All rules of a repetition see the same items and people, so differences are paired.
+After K answers every rule is judged by the same model, a BradleyTerryGP fitted anew to its answers (but choix, which
+sees no features, by its own): the share of the pairs of items that truly differ which stand in the right order, at hand
+and unseen; the mean probability of a wrong order that the posterior claims; how much of the best ten is found; and the
+CPU seconds that a round takes. What was done already is not done again.
 """
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import common
-import matplotlib.pyplot as plt
+import model
 import numpy as np
-import pandas as pd
-from evaluation import auc
-from rich.table import Table
-from scipy.optimize import minimize_scalar
-from scipy.special import expit
+import sets
+import worth_report
 
 import pairsmith as ps
-from pairsmith.datasets import Dataset
 
-RESULTS, DOCS = common.HERE / "results", common.HERE.parent / "docs"
-K, ROUND, LABELED = 200, 10, 10
-MUTUAL = 20  # mutual information goes this far: it takes longer than all others together
-NAMES = ["diabetes", "breast_cancer", "digits", "synthetic", "mismatch", "netflix", "camra", "recipes"]
-COLOURS = {
-    "random": "0.45",
-    "d-optimal": "#0072b2",
-    "a-optimal": "#56b4e9",
-    "entropy": "#e69f00",
-    "fisher": "#cc79a7",
-    "mutual-information": "#f0e442",
-    "local-d-optimal": "#009e73",
-    "rounds: entropy": "#a65628",
-    "rounds: local": "#d55e00",
-    "rounds: averaged": "#984ea3",
-    "rounds: calibrated": "#000000",
-    "rounds: tied": "#66a61e",
+ROUND, RANDOM_SHARE, TOP = 20, 10, 10  # answers a round; one pair in so many at random; how many are the best
+MARKS = [20, 40, 60, 100, 160, 200, 300, 400, 600, 800, 1000]
+QUICK_MARKS = [20, 40, 60, 100]
+LARGE = ["humour", "molskill"]  # thousands of items take ten times as long: a fifth of the repetitions, no other goals
+CHOIX = "random, choix"
+CHOIX_LONGER = 1.5  # times the answers of the other rules: what takes choix so many should take designs a third
+
+Answered = tuple[np.ndarray, np.ndarray]  # pairs, and +1 where the first was preferred, -1 where the second
+
+
+# What is asked beforehand
+
+
+def at_random(trial: sets.Trial, k: int, rng: np.random.Generator) -> np.ndarray:
+    return trial.draw(min(k, len(trial.pairs)), rng)
+
+
+def balanced(trial: sets.Trial, k: int, rng: np.random.Generator) -> np.ndarray:
+    """Pairs at random of those whose items were asked about least: each item equally often, as far as can be."""
+    pairs = rng.permutation(trial.pairs)
+    asked, taken = np.zeros(len(trial.X)), np.zeros(len(pairs))
+    chosen = np.zeros((min(k, len(pairs)), 2), dtype=int)
+    for place in range(len(chosen)):
+        least = int(np.argmin(asked[pairs[:, 0]] + asked[pairs[:, 1]] + taken))
+        chosen[place], taken[least] = pairs[least], np.inf
+        asked[pairs[least]] += 1
+    return chosen
+
+
+# Rounds: the next pairs, given those answered and a model fitted to the answers
+
+
+def under_model(
+    trial: sets.Trial, answered: Answered, gp: ps.BradleyTerryGP, rng: np.random.Generator, k: int = ROUND, **how: Any
+) -> np.ndarray:
+    """What ps.select takes for best under this model."""
+    pairs, _ = answered
+    asked = {"comparisons": pairs} if len(pairs) else {}
+    # Of more than 2,000 items it looks at 2,000: by another seed at others in each round.
+    how |= {"candidates": trial.candidates, "random_state": len(pairs), "n_jobs": 1}
+    return ps.select(trial.X, k, model=gp, **asked, **how).pairs
+
+
+def partly_random(trial: sets.Trial, answered: Answered, gp: ps.BradleyTerryGP, rng: np.random.Generator) -> np.ndarray:
+    """The same with one pair in ten at random; the others know of these."""
+    n, (pairs, outcomes) = len(trial.X), answered
+    asked = np.sort(pairs, axis=1) @ [n, 1]
+    left = trial.pairs[~np.isin(trial.pairs @ [n, 1], asked)]
+    drawn = left[rng.choice(len(left), ROUND // RANDOM_SHARE, replace=False)]
+    rest = under_model(trial, (np.vstack([pairs, drawn]), outcomes), gp, rng, ROUND - len(drawn))
+    return np.vstack([drawn, rest])
+
+
+def linear(trial: sets.Trial, answered: Answered, gp: ps.BradleyTerryGP, rng: np.random.Generator) -> np.ndarray:
+    """What campaigns did before: averaged D-optimal under a linear model."""
+    return model.averaged(trial, *answered, gp)
+
+
+BEFOREHAND: dict[str, Callable[..., np.ndarray]] = {"random": at_random, "balanced": balanced}
+IN_ROUNDS: dict[str, Callable[..., np.ndarray]] = {
+    "order": under_model,
+    "order, 1 in 10 random": partly_random,
+    "averaged D": partial(under_model, objective="averaged-d-optimal"),
+    "averaged D, linear": linear,
 }
+GOALS: dict[str, Callable[..., np.ndarray]] = {
+    "goal top": partial(under_model, goal="top", top=TOP),
+    "goal predict": partial(under_model, goal="predict"),
+}
+RULES = [*IN_ROUNDS, *BEFOREHAND, CHOIX, *GOALS]
 
 
-def mismatched(seed: int) -> Dataset:
-    """Scores that are hardly linear in the features, and answers with noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((400, 20))
-    score = X @ rng.standard_normal(20) / 6 + 2 * np.abs(X[:, 0]) + np.sin(3 * X[:, 1])
-    i, j = np.triu_indices(len(X), 1)
-    wins = np.where(rng.random(len(i)) < expit(score[i] - score[j]), 1, -1)
-    better = np.where(score > np.median(score), 1, -1)
-    return Dataset(
-        "mismatch",
-        X,
-        "synthetic",
-        labeled=np.arange(len(X)),
-        labels=better,
-        pairs=np.column_stack([i, j]),
-        outcomes=wins,
-    )
-
-
-def repetition(data: str, seed: int, folder: Path) -> list[dict[str, Any]]:
-    held = mismatched(seed) if data == "mismatch" else common.data_set(data, seed, folder, ties=0)
-    rng = np.random.default_rng([seed, 1])
-    items = rng.permutation(np.unique(held.pairs))
-    test, train = items[: len(items) // 4], np.sort(items[len(items) // 4 :])
-    X = held.X[train]
-    label = np.zeros(len(held.X), dtype=int)
-    label[held.labeled] = held.labels
-    A = rng.choice(len(train), LABELED, replace=False)
-    while len(np.unique(label[train[A]])) < 2:
-        A = rng.choice(len(train), LABELED, replace=False)
-    y = label[train[A]]
-    ridge = float(np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))) / 8
-    asked, outcomes = common.among(held, train)
-    answers = np.zeros((len(train), len(train)), dtype=int)
-    answers[asked[:, 0], asked[:, 1]] = outcomes
-    answers[asked[:, 1], asked[:, 0]] = -outcomes
-    whole = len(asked) == len(train) * (len(train) - 1) // 2
-    given = {"labeled": A, "candidates": None if whole else asked, "n_jobs": 1}
-    test_pairs, truth = common.among(held, test)
-    test_pairs, truth = test_pairs[truth != 0], truth[truth != 0]
-
-    def fit(pairs: np.ndarray) -> ps.BradleyTerry:
-        known = {} if len(pairs) == 0 else {"comparisons": pairs, "outcomes": answers[pairs[:, 0], pairs[:, 1]]}
-        return ps.BradleyTerry(ridge).fit(X, y, labeled=A, **known)
-
-    rows: list[dict[str, Any]] = []
-
-    def judge(criterion: str, k: int, model: ps.BradleyTerry) -> None:
-        scores = model.decision_function(held.X[test])
-        gap = scores[test_pairs[:, 0]] - scores[test_pairs[:, 1]]
-        found = {
-            "comparisons": auc(np.r_[truth, -truth], np.r_[gap, -gap]),
-            "labels": auc(label[test], scores),
-        }
-        rows.append({"criterion": criterion, "K": k, **{name: round(value, 5) for name, value in found.items()}})
-
-    for criterion in COLOURS:
-        if not criterion.startswith("rounds"):
-            count = MUTUAL if criterion == "mutual-information" else K
-            pairs = ps.select(X, count, labels=y, objective=criterion, random_state=seed, **given).pairs
-            for k in range(0, count + 1, ROUND):
-                judge(criterion, k, fit(pairs[:k]))
-            continue
-        pairs = np.zeros((0, 2), dtype=int)
-        while True:
-            model = fit(pairs)
-            judge(criterion, len(pairs), model)
-            if len(pairs) == K:
-                break
-            how: dict[str, Any] = {"objective": "averaged-d-optimal"}
-            if criterion == "rounds: entropy":
-                how["objective"] = "entropy"
-            elif criterion == "rounds: tied":  # the precision of the model's prior, 2 ridge, is the design's too
-                how["ridge"] = 2 * ridge
-            elif criterion != "rounds: averaged":
-                how["objective"] = "local-d-optimal"
-            if criterion == "rounds: calibrated":
-                model.coef_ = model.coef_ * trust(X, y, A, pairs, answers[pairs[:, 0], pairs[:, 1]], ridge)
-            done = {"comparisons": pairs} if len(pairs) else {}
-            pairs = np.vstack([pairs, ps.select(X, ROUND, model=model, **how, **done, **given).pairs])
+def repetition(data: str, seed: int, rule: str, folder: Path, marks: list[int]) -> list[dict[str, Any]]:
+    """The figures of a rule after each K of `marks`."""
+    trial = sets.trial(data, seed, folder)
+    if rule in IN_ROUNDS or rule in GOALS:
+        return rounds(trial, (IN_ROUNDS | GOALS)[rule], np.random.default_rng([seed, 8]), marks)
+    rng = np.random.default_rng([seed, 7])
+    if rule == CHOIX:
+        marks = [*marks, int(CHOIX_LONGER * marks[-1])]
+    # All that can be drawn is drawn at once: the first pairs are the same, however many are asked about.
+    pairs = BEFOREHAND.get(rule, at_random)(trial, int(CHOIX_LONGER * MARKS[-1]), rng)
+    outcomes = trial.answer(pairs, rng)
+    rows = []
+    for k in [k for k in marks if k <= len(pairs)]:
+        if rule == CHOIX:
+            for name in model.CHOIX_MAP:
+                mean, _ = model.posterior_of_choix(name, len(trial.X), pairs[:k], outcomes[:k])
+                rows.append({"model": name, "K": k, **figures(trial, (mean, None), None)})
+        else:
+            gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs[:k], outcomes=outcomes[:k])
+            rows.append({"model": "GP", "K": k, **of_model(trial, gp)})
     return rows
 
 
-def trust(X: np.ndarray, y: np.ndarray, A: np.ndarray, pairs: np.ndarray, outcomes: np.ndarray, ridge: float) -> float:
-    """By how much to believe differences of scores, 0 to 1: the slope that fits answers left out of the fit best."""
-    if len(pairs) < 2 * ROUND:
-        return 0.0
-    gaps, wins = [], []
-    for fold in range(5):
-        out = np.arange(len(pairs)) % 5 == fold
-        model = ps.BradleyTerry(ridge).fit(X, y, labeled=A, comparisons=pairs[~out], outcomes=outcomes[~out])
-        gaps.append((X[pairs[out, 0]] - X[pairs[out, 1]]) @ model.coef_)
-        wins.append(outcomes[out])
-    gap, win = np.concatenate(gaps), np.concatenate(wins)
-    found = minimize_scalar(
-        lambda t: np.sum(np.logaddexp(0, -t * gap * win)[win != 0]), bounds=(0, 1), method="bounded"
-    )
-    return float(found.x)
+def rounds(
+    trial: sets.Trial, rule: Callable[..., np.ndarray], rng: np.random.Generator, marks: list[int]
+) -> list[dict[str, Any]]:
+    gp = ps.BradleyTerryGP()
+    pairs, outcomes = np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)
+    rows: list[dict[str, Any]] = []
+    spent, since = 0.0, 0
+    while True:
+        began = time.process_time()
+        # Where it is judged, the model is what a fit of these answers alone would give, as it is for the other rules.
+        gp.set_params(warm_start=len(pairs) not in marks)
+        gp.fit(trial.X, **({"comparisons": pairs, "outcomes": outcomes} if len(pairs) else {}))
+        spent += time.process_time() - began
+        if len(pairs) in marks:
+            seconds = spent / ((len(pairs) - since) / ROUND)
+            rows.append({"model": "GP", "K": len(pairs), **of_model(trial, gp), "seconds": seconds})
+            spent, since = 0.0, len(pairs)
+        if len(pairs) >= marks[-1] or len(pairs) + ROUND > len(trial.pairs):
+            return rows
+        began = time.process_time()
+        chosen = rule(trial, (pairs, outcomes), gp, rng)
+        spent += time.process_time() - began
+        pairs, outcomes = np.vstack([pairs, chosen]), np.append(outcomes, trial.answer(chosen, rng))
 
 
-def summarised(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over repetitions at each K, with standard errors."""
-    groups = table.groupby(["data", "criterion", "K"], sort=False)
-    found = groups[["comparisons", "labels"]].agg(["mean", "sem"])
-    found.columns = [f"{name} {what}" for name, what in found.columns]
-    return found.assign(repetitions=groups.seed.nunique()).reset_index()
+# Figures
 
 
-def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """For each data set and criterion: paired differences averaged over K, and the K that reaches random's end.
+def of_model(trial: sets.Trial, gp: ps.BradleyTerryGP) -> dict[str, float]:
+    at_hand = model.posterior_of_gp(gp, trial.X) if len(trial.ordered) else None
+    return figures(trial, at_hand, model.posterior_of_gp(gp, trial.unseen_X))
 
-    "over" is the difference to random, "default over" that of rounds of averaged D-optimal to the criterion.
+
+def figures(trial: sets.Trial, at_hand: model.Posterior | None, unseen: model.Posterior | None) -> dict[str, float]:
+    """What is measured of a fit; NaN where the set or the model has no such figure."""
+    right, doubt = (np.nan, np.nan) if at_hand is None else model.judged(*at_hand, trial.ordered)
+    right_unseen, doubt_unseen = (np.nan, np.nan) if unseen is None else model.judged(*unseen, trial.unseen)
+    found, ordered = (np.nan, np.nan) if at_hand is None else of_the_best(at_hand[0], trial.above)
+    return {
+        "right": right, "doubt": doubt, "right unseen": right_unseen, "doubt unseen": doubt_unseen,
+        "top found": found, "top right": ordered, "reliability": trial.reliability, "seconds": np.nan,
+    }  # fmt: skip
+
+
+def of_the_best(mean: np.ndarray, above: np.ndarray) -> tuple[float, float]:
+    """How much of the best is found, and the share of the pairs of the truly best that are in order.
+
+    `above` counts the truly better items of each. Those with fewer than ten are the best, more than ten where they tie;
+    found is the share of the ten of the highest means that are among these.
     """
-
-    def paired(gap: pd.Series) -> tuple[float, float]:
-        mean = gap.dropna().drop(0, level="K").unstack().mean(axis=1)
-        return mean.mean(), 1.96 * mean.std(ddof=1) / np.sqrt(len(mean))
-
-    rows = []
-    for name, part in table.groupby("data", sort=False):
-        wide = part.pivot_table(index=["seed", "K"], columns="criterion", values="comparisons")
-        final = wide.xs(K, level="K")["random"].mean()
-        for criterion in COLOURS:
-            curve = wide[criterion].dropna()
-            over_seeds = curve.groupby("K").mean()
-            reached = over_seeds[over_seeds >= final - 1e-12].drop(0, errors="ignore").index
-            over, default = paired(curve - wide["random"]), paired(wide["rounds: averaged"] - curve)
-            rows.append(
-                {"data": name, "criterion": criterion, "first": over_seeds[0], "last": over_seeds.iloc[-1],
-                 "over": over[0], "error": over[1], "default over": default[0], "default error": default[1],
-                 "needed": reached[0] if len(reached) else np.nan, "repetitions": part.seed.nunique()}
-            )  # fmt: skip
-    return pd.DataFrame(rows)
+    best = np.flatnonzero(above < TOP)
+    chosen = np.argsort(-mean, kind="stable")[:TOP]
+    pairs = np.array([(i, j) for i in best for j in best if above[i] < above[j]], dtype=int).reshape(-1, 2)
+    right = model.judged(mean, None, pairs)[0] if len(pairs) else np.nan
+    return float(np.mean(above[chosen] < TOP)), right
 
 
-def draw(table: pd.DataFrame) -> None:
-    for name, part in table.groupby("data", sort=False):
-        figure, axes = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained", sharex=True)
-        for axis, column in zip(axes, ("comparisons", "labels"), strict=True):
-            for criterion, own in part.groupby("criterion", sort=False):
-                dashed = "--" if str(criterion).startswith("rounds") else "-"
-                strong = criterion in ("random", "d-optimal", "rounds: averaged")
-                colour, mean, error = COLOURS[str(criterion)], own[f"{column} mean"], 1.96 * own[f"{column} sem"]
-                axis.plot(own.K, mean, dashed, color=colour, lw=2.2 if strong else 1, label=criterion)
-                if strong:
-                    axis.fill_between(own.K, mean - error, mean + error, color=colour, alpha=0.12, lw=0)
-            axis.set(xlabel="comparisons", title=f"AUC of unseen {column}")
-        axes[1].legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
-        figure.suptitle(f"{str(name).replace('_', ' ')}, {part.repetitions.max()} repetitions, 95% intervals")
-        common.finish(figure, axes, DOCS / f"worth-{name}.png")
+# The command line
+
+
+def units(names: list[str], rules: list[str], count: int) -> list[dict[str, Any]]:
+    """What there is to do, a repetition of everything after the other, so that it can be stopped at any of them."""
+    return [
+        {"data": name, "seed": seed, "rule": rule}
+        for seed in range(count)
+        for name in names
+        for rule in rules
+        if not (name in LARGE and seed >= max(1, count // 5))
+        and not (rule in GOALS and (name in LARGE or seed >= max(1, count // 3)))
+        and not (rule == CHOIX and name == "molskill")  # choix says nothing of unseen items
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=50)
-    parser.add_argument("--only", nargs="+", metavar="DATA", choices=NAMES)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="folder with netflix/, camra/, recipes/")
-    parser.add_argument("--redraw", action="store_true")
-    chosen = parser.parse_args()
-    means, tables = RESULTS / "worth.csv", RESULTS / "worth-compared.csv"
-    if not chosen.redraw:
-        names = ["mismatch", *common.there([name for name in NAMES if name != "mismatch"], chosen.data)]
-        names = [name for name in NAMES if name in names and name in (chosen.only or NAMES)]
-        units = [{"data": name, "seed": seed} for seed in range(chosen.repetitions) for name in names]
-        raw = common.stored(RESULTS / "worth-repetitions.csv", units, partial(repetition, folder=chosen.data), jobs=-1)
-        summarised(raw).to_csv(means, index=False, float_format="%.5f")
-        compared(raw).to_csv(tables, index=False, float_format="%.5f")
-    draw(pd.read_csv(means))
-    found = pd.read_csv(tables)
-    over, default = (
-        [f"{1000 * gap:+.1f} ± {1000 * error:.1f}" for gap, error in zip(found[first], found[second], strict=True)]
-        for first, second in (("over", "error"), ("default over", "default error"))
+    parser.add_argument("--quick", action="store_true", help="2 repetitions, K to 100, into figures/")
+    parser.add_argument(
+        "--repetitions", type=int, help="50; a fifth of that with thousands of items, a third for other goals"
     )
-    needed = ["" if np.isnan(k) else f"{k:.0f}" for k in found.needed]
-    for title, cells in (
-        ("AUC of unseen comparisons over random, in thousandths, averaged over K", over),
-        ("Rounds of averaged D-optimal over each, the same way", default),
-        (f"Comparisons needed for what {K} random ones reach", needed),
-    ):
-        shown = Table("criterion", *found.data.unique(), title=title)
-        for criterion, part in found.assign(cell=cells).groupby("criterion", sort=False):
-            shown.add_row(str(criterion), *part.cell)
-        common.console.print(shown)
+    parser.add_argument("--sets", nargs="+", choices=sets.SETS, default=sets.SETS)
+    parser.add_argument("--rules", nargs="+", choices=RULES, default=RULES, metavar="RULE", help=", ".join(RULES))
+    parser.add_argument("--data", type=Path, default=Path("data"), help=f"folder with {'/, '.join(sets.NEED_FILES)}/")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes; all cores")
+    parser.add_argument("--redraw", action="store_true", help="do no work; tables and pictures from what there is")
+    chosen = parser.parse_args()
+    results = common.HERE / "results" / ("quick" if chosen.quick else "")
+    results.mkdir(parents=True, exist_ok=True)
+    if not chosen.redraw:
+        todo = units(
+            common.there(chosen.sets, chosen.data), chosen.rules, chosen.repetitions or (2 if chosen.quick else 50)
+        )
+        work = partial(model.quietly, repetition, folder=chosen.data, marks=QUICK_MARKS if chosen.quick else MARKS)
+        common.stored(results / "worth-repetitions.csv", todo, work, chosen.jobs)
+        worth_report.save(results)
+    worth_report.show(results, common.HERE.parent / ("figures" if chosen.quick else "docs"))
 
 
 if __name__ == "__main__":

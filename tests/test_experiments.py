@@ -5,6 +5,7 @@ from itertools import combinations, pairwise
 from types import SimpleNamespace
 
 import common
+import demo
 import evaluation
 import intervals
 import model
@@ -14,6 +15,8 @@ import pandas as pd
 import pytest
 import sets
 import worth
+import worth_report
+from sklearn.datasets import load_diabetes
 
 import pairsmith as ps
 from pairsmith.datasets.base import of_scores
@@ -140,24 +143,23 @@ def test_recipes(tmp_path):
     assert data.counts.tolist() == [3, 2]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("small")
-def test_worth_tables(tmp_path, monkeypatch):
-    monkeypatch.setattr(worth, "K", 20)
-    monkeypatch.setattr(worth, "MUTUAL", 10)
-    parts = [pd.DataFrame(worth.repetition("synthetic", seed, tmp_path)).assign(seed=seed) for seed in (0, 1)]
-    table = pd.concat(parts).assign(data="synthetic")
-    assert set(table.criterion) == set(worth.COLOURS)
-    start = table[table.K == 0].groupby("seed").comparisons.nunique()
-    assert (start == 1).all()  # the same labels for all, before the first comparison
-    found = worth.compared(table).set_index("criterion")
-    wide = table.pivot_table(index=["seed", "K"], columns="criterion", values="comparisons")
-    by_hand = np.mean([wide.loc[(s, k), "entropy"] - wide.loc[(s, k), "random"] for s in (0, 1) for k in (10, 20)])
-    assert found.over["entropy"] == pytest.approx(by_hand)
-    assert found.over["random"] == 0
-    assert found.needed["random"] <= 20
-    summary = worth.summarised(table).set_index(["criterion", "K"])
-    assert summary.loc[("random", 20), "comparisons mean"] == pytest.approx(wide.xs(20, level="K")["random"].mean())
+def test_the_demo_counts_pairs_of_patients_in_the_wrong_order(monkeypatch):
+    for name, value in {"PATIENTS": 25, "MOST": 40, "STEP": 40}.items():
+        monkeypatch.setattr(demo, name, value)
+    (row,) = demo.repetition(3)
+    diabetes, rng = load_diabetes(), np.random.default_rng(3)
+    some = rng.permutation(442)[:25]
+    X, severity = diabetes.data[some], diabetes.target[some]
+    everyone = list(combinations(range(25), 2))
+    drawn = rng.permutation(everyone)[:40]
+    outcomes = np.sign(severity[drawn[:, 0]] - severity[drawn[:, 1]])
+    gp = ps.BradleyTerryGP().fit(X, comparisons=drawn, outcomes=outcomes)
+    scores = gp.decision_function(X)
+    wrong = [(scores[i] > scores[j]) != (severity[i] > severity[j]) for i, j in everyone if severity[i] != severity[j]]
+    assert row[demo.RANDOM] == pytest.approx(np.mean(wrong))
+    assert row["answers"] == 40
+    assert 0 < row[demo.DESIGNED] < row[demo.PLAIN] < 0.5
+    assert 0 < row["claimed"] < 0.5
 
 
 # The model's experiment
@@ -181,6 +183,7 @@ def test_a_trial_asks_about_what_differs_and_judges_by_all_of_it(graded, tmp_pat
     for items, ordered in ((at_hand, trial.ordered), (unseen, trial.unseen)):
         true = {(i, j) for i, one in enumerate(items) for j, two in enumerate(items) if graded[one] > graded[two]}
         assert set(map(tuple, ordered.tolist())) == true
+    assert trial.above.tolist() == [int(np.sum(graded[at_hand] > graded[one])) for one in at_hand]
     asked = {(i, j) for i, j in combinations(range(9), 2) if graded[at_hand[i]] != graded[at_hand[j]]}
     assert set(map(tuple, trial.pairs.tolist())) == asked
     rng = np.random.default_rng(0)
@@ -385,3 +388,187 @@ def test_simulated_intervals_hold_most_scores(features, parts):
     assert 0.6 < row["cover"] <= 1
     assert row["claimed"] == pytest.approx(row["true"], abs=0.15)
     assert intervals.simulated(features, parts, 1.0, 200, seed=0) == [row]
+
+
+# What designs are worth
+
+
+@pytest.fixture
+def forty(monkeypatch):
+    """Thirty items at hand and ten unseen, whichever set is named."""
+    monkeypatch.setattr(sets, "trial", lambda name, seed, folder: sets.synthetic(seed, n=40, d=3))
+
+
+def right_by_hand(gp, X, ordered):
+    scores = gp.decision_function(X)
+    return np.mean([scores[better] > scores[worse] for better, worse in ordered])
+
+
+def test_balanced_pairs_have_each_item_equally_often():
+    everyone = np.array(list(combinations(range(8), 2)))
+    trial = sets.Trial(np.eye(8), everyone, np.ones(28), everyone, np.eye(2), everyone[:1])
+    pairs = worth.balanced(trial, 28, np.random.default_rng(0))
+    assert set(map(tuple, pairs.tolist())) == set(combinations(range(8), 2))
+    for k in range(1, 29):
+        counts = np.bincount(pairs[:k].ravel(), minlength=8)
+        assert np.ptp(counts) <= (0 if k in (4, 28) else 1 if k < 4 else 2)  # the last of a round may have met before
+    assert not np.array_equal(pairs, worth.balanced(trial, 28, np.random.default_rng(1)))
+    star = trial._replace(pairs=everyone[:7])  # whom nobody compares with others cannot be asked about as often
+    assert len(np.unique(worth.balanced(star, 10, np.random.default_rng(0)), axis=0)) == 7
+
+
+@pytest.mark.usefixtures("forty")
+def test_random_pairs_are_the_same_for_all_models_and_for_any_number_of_answers(tmp_path):
+    given = {"data": "synthetic", "seed": 1, "folder": tmp_path}
+    short, long = (
+        {row["K"]: row for row in model.quietly(worth.repetition, **given, rule="random", marks=marks)}
+        for marks in ([40], [20, 40])
+    )
+    assert short[40] == pytest.approx(long[40], nan_ok=True)
+    trial, rng = sets.synthetic(1, n=40, d=3), np.random.default_rng([1, 7])
+    pairs = trial.draw(len(trial.pairs), rng)
+    outcomes = trial.answer(pairs, rng)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")
+        gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs[:40], outcomes=outcomes[:40])
+    assert long[40]["right"] == pytest.approx(right_by_hand(gp, trial.X, trial.ordered), abs=1e-5)
+    assert long[40]["right unseen"] == pytest.approx(right_by_hand(gp, trial.unseen_X, trial.unseen), abs=1e-5)
+    assert long[40]["doubt"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of items at hand differs
+    rows = worth.repetition(**given, rule=worth.CHOIX, marks=[20, 40])
+    assert [(row["K"], row["model"]) for row in rows] == [(k, name) for k in (20, 40, 60) for name in model.CHOIX_MAP]
+    mean, _ = model.posterior_of_choix("choix, alpha 0.01", 30, pairs[:60], outcomes[:60])
+    assert rows[4]["right"] == np.mean([(mean[i] > mean[j]) + 0.5 * (mean[i] == mean[j]) for i, j in trial.ordered])
+    assert np.isnan(rows[4]["right unseen"])
+
+
+@pytest.mark.parametrize("rule", [*worth.IN_ROUNDS, *worth.GOALS])
+@pytest.mark.usefixtures("forty")
+def test_rounds_ask_anew_and_are_judged_by_a_model_fitted_anew(rule, tmp_path, monkeypatch):
+    learned, told = [], worth.of_model
+    monkeypatch.setattr(worth, "of_model", lambda trial, gp: learned.append(gp.learned_) or told(trial, gp))
+    (row,) = model.quietly(worth.repetition, data="synthetic", seed=0, rule=rule, folder=tmp_path, marks=[60])
+    assert row["K"] == 60
+    assert row["seconds"] > 0
+    assert row["right"] > 0.6
+    (last,) = learned
+    answers, trial = last.answers, sets.synthetic(0, n=40, d=3)
+    assert len(answers) == 60  # that many different pairs
+    pairs = last.items[np.column_stack([answers.first, answers.second])]
+    outcomes = np.where(answers.won > answers.lost, 1, -1)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")
+        gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs, outcomes=outcomes)
+    assert row["right"] == pytest.approx(right_by_hand(gp, trial.X, trial.ordered), abs=1e-5)
+
+
+def test_one_pair_in_ten_is_random_and_the_others_know_of_it(monkeypatch):
+    trial, rng = sets.synthetic(0, n=20, d=2), np.random.default_rng(0)
+    calls = []
+
+    def select(X, k, **given):
+        calls.append((k, given))
+        return SimpleNamespace(pairs=np.zeros((k, 2), dtype=int))
+
+    monkeypatch.setattr(ps, "select", select)
+    known = trial.pairs[::2][:, ::-1]
+    chosen = worth.partly_random(trial, (known, np.ones(len(known), dtype=int)), "gp", rng)
+    ((k, given),) = calls
+    assert (len(chosen), k, given["model"]) == (20, 18, "gp")
+    assert given["random_state"] == len(known) + 2  # of thousands of items, each round looks at others
+    np.testing.assert_array_equal(given["comparisons"], np.vstack([known, chosen[:2]]))
+    assert {tuple(pair) for pair in chosen[:2].tolist()} <= set(map(tuple, trial.pairs[1::2].tolist()))
+
+
+def test_the_best_by_enumeration(monkeypatch):
+    monkeypatch.setattr(worth, "TOP", 3)
+    scores = np.array([5.0, 1.0, 4.0, 4.0, 4.0, 2.0])
+    above = np.array([np.sum(scores > own) for own in scores])
+    # Four items have fewer than three above them. The three first by these means are 2, 1 and 0.
+    mean = np.array([0.5, 0.8, 0.9, 0.5, 0.1, 0.0])
+    assert worth.of_the_best(mean, above) == (pytest.approx(2 / 3), pytest.approx((0 + 0.5 + 1) / 3))
+    assert worth.of_the_best(scores, above) == (1.0, 1.0)
+    found, ordered = worth.of_the_best(mean, np.zeros(6, dtype=int))  # all the same
+    assert found == 1
+    assert np.isnan(ordered)
+
+
+def test_large_sets_and_other_goals_have_fewer_repetitions():
+    todo = pd.DataFrame(worth.units(["diabetes", "humour", "molskill"], worth.RULES, 50))
+    counts = todo.groupby(["data", "rule"]).seed.nunique().unstack()
+    assert counts.loc["diabetes", ["order", "random", worth.CHOIX, "goal top"]].tolist() == [50, 50, 50, 16]
+    assert counts.loc["humour", ["order", worth.CHOIX]].tolist() == [10, 10]
+    assert counts.loc[["humour", "molskill"], list(worth.GOALS)].isna().all(axis=None)
+    assert np.isnan(counts.loc["molskill", worth.CHOIX])
+    assert todo.seed.is_monotonic_increasing
+
+
+def test_answers_needed_for_a_level():
+    marks, shares = np.array([20, 40, 100]), np.array([0.6, 0.7, 0.8])
+    levels = {0.5: 20, 0.6: 20, 0.65: 30, 0.7: 40, 0.75: 70, 0.8: 100, 0.81: np.inf}
+    for level, k in levels.items():
+        assert worth_report.needed(marks, shares, level) == pytest.approx(k)
+    dip = np.array([0.6, 0.55, 0.8])
+    assert worth_report.needed(marks, dip, 0.58) == 20  # reached once is reached
+    assert worth_report.needed(marks, dip, 0.675) == pytest.approx(70)
+
+
+def rows_of(rule, seed, shares, data="digits", **more):
+    figures = {"model": "GP", "right unseen": np.nan, "doubt": 0.3, "reliability": 1.0, "seconds": 0.1}
+    figures |= {"top found": 0.5, "top right": 0.5}
+    return [
+        {"data": data, "rule": rule, "seed": seed, **figures, "K": k, "right": share, **more}
+        for k, share in shares.items()
+    ]
+
+
+def table_of(rows, path):
+    pd.DataFrame(rows).to_csv(path / "worth-repetitions.csv", index=False)
+    return worth_report.measured(path / "worth-repetitions.csv")
+
+
+def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
+    rows = []
+    for seed, shift in enumerate((0.0, 0.02)):
+        rows += rows_of("order", seed, {100: 0.70 + shift, 300: 0.90 + shift, 600: 0.96 + shift})
+        rows += rows_of("random", seed, {100: 0.72 + 2 * shift, 300: 0.80 + shift, 600: 0.85 + shift})
+        for alpha, share in (("choix, alpha 0.01", 0.93), ("choix, alpha 0.3", 0.91)):
+            rows += rows_of(worth.CHOIX, seed, {1500: share + shift}, model=alpha)
+        rows += rows_of("order", seed, {100: 0.60}, "dar") + rows_of("random", seed, {100: 0.604 + shift}, "dar")
+    raw = table_of(rows, tmp_path)
+    assert raw[raw.rule == worth.CHOIX].model.unique().tolist() == ["choix, alpha 0.01"]
+    needs = pd.DataFrame(worth_report.saved(raw))
+    digits = needs[needs.data == "digits"].set_index("rival")
+    assert digits.needed[worth.CHOIX] == pytest.approx(450)  # .94 is half way from .91 to .97
+    assert digits.needed["random"] == pytest.approx(250)
+    assert digits.low[worth.CHOIX] == pytest.approx(digits.high[worth.CHOIX])  # paired: both shift alike
+    over = pd.DataFrame(worth_report.against_random(raw))
+    at = over[over.figure == "right"].set_index(["data", "K"])
+    assert at.over["digits", 100] == pytest.approx(-0.03)
+    assert at.error["digits", 100] == pytest.approx(1.96 * 0.01)  # differences of -.02 and -.04
+    assert at.error["digits", 300] == pytest.approx(0)
+    _, cells = worth_report.asked(needs, over)
+    assert [line[1] for line in cells] == ["1 of 1", "1 of 1", "3 of 4", "0 of 0", "0 of 1", "0 of 1"]
+    assert [line[2] for line in cells] == [
+        "digits 0.30 (0.30 to 0.30)", "digits 0.42 (0.42 to 0.42)", "digits at 100 by 0.030 ± 0.020", "not measured",
+        "Dar es Salaam at 100 by 0.014 ± 0.020", "digits at 100 by 0.030 ± 0.020",
+    ]  # fmt: skip
+
+
+def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
+    rows = rows_of("random", 0, {20: 0.6, 40: 0.7})
+    for seed, found in ((0, {20: 0.2, 40: 0.4}), (1, {20: 0.6, 40: 0.8})):
+        for k, share in found.items():
+            rows += rows_of("order", seed, {k: 0.7}, **{"top found": share, "right unseen": 0.6})
+            rows += rows_of("goal top", seed, {k: 0.6}, **{"top found": share + 0.1 + 0.1 * seed})
+    gains = pd.DataFrame(worth_report.goals(table_of(rows, tmp_path))).set_index("figure")
+    assert gains.index.tolist() == ["top found", "top right"]  # nobody predicted
+    assert gains.ranking["top found"] == pytest.approx(0.5)
+    assert gains.over["top found"] == pytest.approx(0.15)
+    assert gains.error["top found"] == pytest.approx(1.96 * 0.05)
+    (tmp_path / "worth.md").write_text("<!-- table: goals -->\n<!-- end of table -->\n")
+    worth_report.save(tmp_path)
+    worth_report.show(tmp_path, tmp_path)
+    assert "| digits | top | of the best ten found | 0.500 | 0.650 | +0.150 ± 0.098 |" in (
+        (tmp_path / "worth.md").read_text()
+    )
+    assert {"worth-at-hand.png", "worth-unseen.png"} <= {path.name for path in tmp_path.iterdir()}

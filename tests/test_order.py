@@ -161,6 +161,8 @@ def test_of_many_items_some_are_looked_at(monkeypatch):
     assert found.diagnostics["items looked at"] == 8
     assert len(np.unique(found.pairs)) <= 8
     np.testing.assert_array_equal(ps.select(X, 5, model=model).pairs, found.pairs)
+    later = [ps.select(X, 5, model=model, comparisons=found.pairs[:count]).pairs for count in range(1, 5)]
+    assert len(np.unique(np.concatenate([found.pairs, *later]))) > 8  # in other rounds others
     with pytest.raises(ValueError, match=r"looks at 8 of 14 items.*ask for k of at most 28"):
         ps.select(X, 40, model=model)
 

@@ -31,7 +31,7 @@ from scipy.special import ndtr
 
 from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.data.candidates import Remaining, Rows
+from pairsmith.data.candidates import Remaining
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.steps import Step, Steps
 from pairsmith.design.weights import logistic_weight
@@ -41,7 +41,7 @@ MOST_ITEMS = 2000  # whose covariance is written out; of more, so many drawn at 
 
 def steps(work: Work, k: int) -> Steps:
     """Greedily maximise what the answers tell about the order of items."""
-    items = _looked_at(work.remaining.rows, work.rng)
+    items = _looked_at(work)
     place = np.full(work.remaining.rows.n_items, -1)
     place[items] = np.arange(len(items))
     pairs = _pairs(work.remaining, place)
@@ -147,10 +147,15 @@ def _importance(mean: Floats, covariance: Floats) -> Floats:
     return found
 
 
-def _looked_at(rows: Rows, rng: np.random.Generator) -> Ints:
-    """All items, or where these are too many, those of candidates drawn at random: so that they may meet."""
+def _looked_at(work: Work) -> Ints:
+    """All items, or where these are too many, those of candidates drawn at random: so that they may meet.
+
+    In every round others: the draw depends on how many pairs were asked before.
+    """
+    rows = work.remaining.rows
     if rows.n_items <= MOST_ITEMS:
         return np.arange(rows.n_items)
+    rng = np.random.default_rng([int(work.rng.integers(1 << 32)), len(work.problem.comparisons), work.problem.touched])
     drawn = rows.pairs(rng.integers(len(rows), size=MOST_ITEMS)).ravel()
     items, first = np.unique(drawn, return_index=True)
     return np.sort(items[np.argsort(first)[:MOST_ITEMS]])

@@ -53,8 +53,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         So many items at most carry the smooth part: more follow finer detail, and take longer.
     better : the better one of the two labels in y; words need it.
     warm_start : bool
-        Whether `fit`, of the same items, goes on from the last one: its variances are kept until there are a fifth more
-        answers.
+        Whether `fit`, of the same items, goes on from the last one: its landmarks are kept, and its variances until
+        there are a fifth more answers. So it is for rounds, in which islands of items that nothing connects yet are not
+        worth a warning.
     random_state : int
         Seeds which items are landmarks, and the draws that ranks are counted in.
 
@@ -139,7 +140,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
         self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
         self.shares_ = self.learned_.shares(Psi)
-        tell_islands(answers, self.n_items_)
+        if not self.warm_start:  # in rounds there are always islands at first
+            tell_islands(answers, self.n_items_)
         return self
 
     def _weigh_raters(

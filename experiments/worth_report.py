@@ -1,0 +1,308 @@
+"""Tables and pictures of worth.py: the answers that designed rounds save, what was asked for and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import common
+import numpy as np
+import pandas as pd
+from model_report import NAMES, Rows, panels, publish, with_truth
+
+DESIGNED, RANDOM, CHOIX = "order", "random", "random, choix"
+CHOIX_AT, RANDOM_AT = 1500, 600  # the answers to random pairs that designs are to be level with
+OF_CHOIX = dict.fromkeys(["digits", "diabetes", "camra", "netflix"], 1 / 3)  # the share of these answers asked for
+OF_RANDOM = {"digits": 1 / 2, "camra": 1 / 2, "diabetes": 2 / 3, "netflix": 2 / 3}
+NOISY, NOISY_BEHIND = ["dar", "humour"], 0.005
+EARLY, EARLY_TO = "digits", 100
+BOOTSTRAP = 2000  # samples of repetitions that an interval of needed answers is from
+COLOURS = {
+    "order": "#d55e00",
+    "order, 1 in 10 random": "#e69f00",
+    "averaged D": "#0072b2",
+    "averaged D, linear": "#56b4e9",
+    "random": "0.35",
+    "balanced": "0.65",
+    "random, choix": "#009e73",
+}
+GOALS = {"goal top": ("top found", "top right"), "goal predict": ("right unseen",)}  # what each is to be better at
+WORDS = {"top found": "of the best ten found", "top right": "the best ten in order", "right unseen": "unseen in order"}
+FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "top found", "top right"]
+
+
+def measured(path: Path) -> pd.DataFrame:
+    """All repetitions there are, sets in their usual order; of choix the better alpha a set and K, in hindsight."""
+    raw = with_truth(pd.read_csv(path))
+    choix = raw[raw.rule == CHOIX]
+    if len(choix):
+        means = choix.groupby(["data", "K", "model"]).right.mean()
+        best = means.loc[means.groupby(["data", "K"]).idxmax()].reset_index()[["data", "K", "model"]]
+        raw = pd.concat([raw[raw.rule != CHOIX], choix.merge(best)])
+    return raw
+
+
+def save(results: Path) -> None:
+    """Means with standard errors, answers needed, what was asked for and what other goals gain, in files to keep."""
+    raw = measured(results / "worth-repetitions.csv")
+    groups = raw.groupby(["data", "rule", "K"], sort=False)
+    means = groups[FIGURES].agg(["mean", "sem"])
+    means.columns = [label if what == "mean" else f"{label} error" for label, what in means.columns]
+    means = means.assign(
+        seconds=groups.seconds.median(), reliability=groups.reliability.mean(), repetitions=groups.seed.nunique()
+    )
+    for name, table in (
+        ("worth", means.reset_index()),
+        ("worth-saved", pd.DataFrame(saved(raw))),
+        ("worth-against-random", pd.DataFrame(against_random(raw))),
+        (
+            "worth-goals",
+            pd.DataFrame(goals(raw), columns=["data", "goal", "figure", "ranking", "found", "over", "error"]),
+        ),
+    ):
+        table.to_csv(results / f"{name}.csv", index=False, float_format="%.5f")
+
+
+# Answers saved
+
+
+def needed(marks: np.ndarray, shares: np.ndarray, level: float) -> float:
+    """The K at which a curve, straight between its marks, first reaches a level; infinite where it does not.
+
+    Curves that flatten lie above these straight lines: K is rather too large than too small.
+    """
+    reached = np.flatnonzero(shares >= level)
+    if len(reached) == 0:
+        return np.inf
+    at = reached[0]
+    if at == 0:
+        return float(marks[0])
+    part = (level - shares[at - 1]) / (shares[at] - shares[at - 1])
+    return float(marks[at - 1] + part * (marks[at] - marks[at - 1]))
+
+
+def saved(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """For each set and each rival: what it reaches, and how many designed answers reach that, with a 95% interval.
+
+    The interval is by the bootstrap: repetitions are drawn again and again, with what both rules found in them.
+    """
+    for data, part in raw.groupby("data", sort=False):
+        for rival, k, column in (
+            (CHOIX, CHOIX_AT, "right"),
+            (RANDOM, RANDOM_AT, "right"),
+            (RANDOM, RANDOM_AT, "right unseen"),
+        ):
+            wide = part.pivot_table(index="seed", columns=["rule", "K"], values=column)
+            if DESIGNED not in wide or rival not in wide:
+                continue
+            k = min(k, wide[rival].columns.max())
+            both = pd.concat([wide[DESIGNED], wide[rival][k].rename("rival")], axis=1).dropna()
+            if len(both) == 0:
+                continue
+            marks, values = wide[DESIGNED].columns.to_numpy(), both.to_numpy()
+            drawn = np.random.default_rng(0).integers(len(values), size=(BOOTSTRAP, len(values)))
+            means = [values.mean(axis=0), *(values[some].mean(axis=0) for some in drawn)]
+            found, *others = (needed(marks, mean[:-1], mean[-1]) for mean in means)
+            low, high = np.quantile(others, [0.025, 0.975], method="nearest")
+            yield {"data": data, "rival": rival, "K": k, "figure": column, "reached": values[:, -1].mean(),
+                   "needed": found, "low": low, "high": high, "most": marks[-1]}  # fmt: skip
+
+
+def against_random(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """By how much designed rounds are ahead of random pairs at each K, paired by repetition, with a 95% error."""
+    for (data, k), part in raw.groupby(["data", "K"], sort=False):
+        for column in ("right", "right unseen"):
+            wide = part.pivot_table(index="seed", columns="rule", values=column)
+            if {DESIGNED, RANDOM} <= set(wide):
+                yield {"data": data, "K": k, "figure": column, **_paired(wide[DESIGNED] - wide[RANDOM])}
+
+
+def goals(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """What each other goal gains at what it is for over that of ranking, averaged over K, paired by repetition."""
+    for data, part in raw.groupby("data", sort=False):
+        for goal, columns in GOALS.items():
+            for column in columns:
+                wide = part.pivot_table(index=["seed", "K"], columns="rule", values=column)
+                if {DESIGNED, goal} <= set(wide):
+                    both = wide[[DESIGNED, goal]].dropna().groupby("seed").mean()
+                    yield {"data": data, "goal": goal, "figure": column, "ranking": both[DESIGNED].mean(),
+                           "found": both[goal].mean(), **_paired(both[goal] - both[DESIGNED])}  # fmt: skip
+
+
+def _paired(gap: pd.Series) -> dict[str, float]:
+    return {"over": gap.mean(), "error": 1.96 * gap.sem()}
+
+
+# Tables
+
+
+def tables(
+    means: pd.DataFrame, needs: pd.DataFrame, over: pd.DataFrame, gains: pd.DataFrame
+) -> dict[str, tuple[str, Rows]]:
+    """Title and cells of each table, by a short name."""
+    most = means.repetitions.max()
+    return {
+        "asked": (f"What was asked for, up to {most} repetitions", asked(needs, over)),
+        "saved": ("Designed answers that reach what answers to random pairs do", _saved(needs)),
+        "over": ("Items at hand: designed over random, in thousandths", _over(over, "right")),
+        "over unseen": ("Unseen items: the same", _over(over, "right unseen")),
+        "at hand": ("Items at hand: share of pairs in the right order", _orders(means, "right")),
+        "unseen": ("Unseen items: the same", _orders(means, "right unseen")),
+        "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means)),
+        "goals": ("What other goals gain at what they are for", _goals(gains)),
+        "seconds": ("CPU seconds a round: the fit, and the design of 20 pairs", _seconds(means)),
+    }
+
+
+def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
+    """Each demand in a line: how many cells reach it, and what was found, or which miss it and by how much."""
+    cells = []
+    for rival, k, limits in ((CHOIX, CHOIX_AT, OF_CHOIX), (RANDOM, RANDOM_AT, OF_RANDOM)):
+        own = needs[(needs.rival == rival) & (needs.figure == "right") & needs.data.isin(limits)]
+        text = ", ".join(f"{limit:.2f} {_name(data)}" for data, limit in limits.items())
+        who = "choix" if rival == CHOIX else "our model"
+        found = [f"{_name(row.data)} {_ratio(row)}" for row in own.itertuples()]
+        reached = sum(row.needed / row.K <= limits[row.data] for row in own.itertuples())
+        cells.append([f"what {who} reaches with {k:,} random answers, with at most this share of them: {text}",
+                      f"{reached} of {len(own)}", ", ".join(found)])  # fmt: skip
+    at_hand, behind = over.figure == "right", -over.over
+    for text, part, margin in (
+        ("items at hand: not behind random by more than the error", over[at_hand], over.error),
+        ("unseen items: the same", over[~at_hand], over.error),
+        (f"noisy people: not behind random by more than {NOISY_BEHIND}", over[at_hand & over.data.isin(NOISY)],
+         NOISY_BEHIND),
+        (f"{EARLY}, K to {EARLY_TO}: not behind random", over[at_hand & (over.data == EARLY) & (over.K <= EARLY_TO)],
+         0.0),
+    ):  # fmt: skip
+        there = part.dropna(subset="over")
+        missed = there[(behind > margin)[there.index]]
+        listed = [
+            f"{_name(row.data)} at {row.K:,} by {_with_error(-row.over, row.error, '.3f')}"
+            for row in missed.itertuples()
+        ]
+        cells.append(
+            [
+                text,
+                f"{len(there) - len(missed)} of {len(there)}",
+                ", ".join(listed) or ("none behind" if len(there) else "not measured"),
+            ]
+        )
+    return ["asked", "reached", "found"], cells
+
+
+def _name(data: Any) -> str:
+    return NAMES.get(str(data), str(data))
+
+
+def _with_error(value: float, error: float, form: str) -> str:
+    """The error is missing where there was one repetition."""
+    return f"{value:{form}}" + ("" if np.isnan(error) else f" ± {error:{form.lstrip('+')}}")
+
+
+def _ratio(row: Any) -> str:
+    if np.isinf(row.needed):
+        return f"more than {row.most / row.K:.2f}"
+    high = f"{row.high / row.K:.2f}" if np.isfinite(row.high) else "more"
+    return f"{row.needed / row.K:.2f} ({row.low / row.K:.2f} to {high})"
+
+
+def _saved(needs: pd.DataFrame) -> Rows:
+    columns = needs[["rival", "figure", "K"]].drop_duplicates()
+    head, cells = ["set"], []
+    for rival, figure, k in columns.itertuples(index=False):
+        who, which = "choix" if rival == CHOIX else "our model", "unseen" if "unseen" in figure else "at hand"
+        head += [f"{which}: {who}, {k:,} random answers", "designed answers for that"]
+    for data, part in needs.groupby("data", sort=False):
+        line = [_name(data)]
+        for key in columns.itertuples(index=False):
+            row = next((row for row in part.itertuples() if (row.rival, row.figure, row.K) == tuple(key)), None)
+            line += ["", ""] if row is None else [f"{row.reached:.3f}", _count(row)]
+        cells.append(line)
+    return head, cells
+
+
+def _count(row: Any) -> str:
+    if np.isinf(row.needed):
+        return f"not by {row.most:,}"
+    high = f"{row.high:,.0f}" if np.isfinite(row.high) else f"beyond {row.most:,}"
+    return f"{row.needed:,.0f} ({row.low:,.0f} to {high})"
+
+
+def _over(over: pd.DataFrame, figure: str) -> Rows:
+    there = over[over.figure == figure].dropna(subset="over")
+    marks, cells = sorted(there.K.unique()), []
+    for data, part in there.groupby("data", sort=False):
+        by_k = {row.K: _with_error(1000 * row.over, 1000 * row.error, "+.0f") for row in part.itertuples()}
+        cells.append([_name(data), *(by_k.get(k, "") for k in marks)])
+    return ["set", *(f"K = {k:,}" for k in marks)], cells
+
+
+def _orders(means: pd.DataFrame, column: str) -> Rows:
+    there = means.dropna(subset=column)
+    marks, cells = sorted(there.K.unique()), []
+    for data, part in there.groupby("data", sort=False):
+        wide = part.pivot_table(index="rule", columns="K", values=column)
+        for place, rule in enumerate([rule for rule in COLOURS if rule in wide.index]):
+            shown = [wide.loc[rule].get(k, np.nan) for k in marks]
+            cells.append([_name(data) if place == 0 else "", rule, *("" if np.isnan(x) else f"{x:.3f}" for x in shown)])
+    return ["set", "rule", *(f"K = {k:,}" for k in marks)], cells
+
+
+def _doubts(means: pd.DataFrame) -> Rows:
+    there = means[means.rule.isin([DESIGNED, RANDOM])].dropna(subset=["doubt", "wrong"])
+    marks, cells = sorted(there.K.unique()), []
+    for (data, rule), part in there.groupby(["data", "rule"], sort=False):
+        by_k = {row.K: f"{100 * row.doubt:.1f} / {100 * row.wrong:.1f}" for row in part.itertuples()}
+        cells.append([_name(data), str(rule), *(by_k.get(k, "") for k in marks)])
+    return ["set", "rule", *(f"K = {k:,}" for k in marks)], cells
+
+
+def _goals(gains: pd.DataFrame) -> Rows:
+    return ["set", "goal", "share", "for ranking", "for this goal", "difference"], [
+        [_name(row.data), str(row.goal).removeprefix("goal "), WORDS[str(row.figure)], f"{row.ranking:.3f}",
+         f"{row.found:.3f}", _with_error(row.over, row.error, "+.3f")]
+        for row in gains.dropna(subset="over").itertuples()
+    ]  # fmt: skip
+
+
+def _seconds(means: pd.DataFrame) -> Rows:
+    wide = means.dropna(subset="seconds").pivot_table(index="rule", columns="data", values="seconds", sort=False)
+    return ["rule", *map(_name, wide.columns)], [
+        [str(rule), *("" if np.isnan(x) else f"{x:.2g}" for x in line)] for rule, line in wide.iterrows()
+    ]
+
+
+def show(results: Path, folder: Path) -> None:
+    """Print the tables, draw the pictures into `folder` and, where it has a worth.md, put the tables in there."""
+    names = ("worth", "worth-saved", "worth-against-random", "worth-goals")
+    means, needs, over, gains = (pd.read_csv(results / f"{name}.csv") for name in names)
+    folder.mkdir(exist_ok=True)
+    publish(tables(means, needs, over, gains), folder / "worth.md")
+    draw(means, "right", "items at hand", folder / "worth-at-hand.png")
+    draw(means, "right unseen", "unseen items", folder / "worth-unseen.png")
+
+
+# Pictures
+
+
+def draw(means: pd.DataFrame, column: str, title: str, path: Path) -> None:
+    """The share of pairs in the wrong order against K, a panel a set, with 95% intervals; dashed, what is claimed."""
+    there = means[means.rule.isin(list(COLOURS))].dropna(subset=column)
+    figure, axes = panels(there)
+    ticks = sorted(there.K.unique())
+    shown = [k for k in ticks if k in (20, 40, 100, 200, 400, 1000)]
+    for axis, (data, part) in zip(axes, there.groupby("data", sort=False), strict=False):
+        for rule, line in part.groupby("rule", sort=False):
+            colour, wrong, error = COLOURS[str(rule)], 100 * (1 - line[column]), 196 * line[f"{column} error"]
+            axis.plot(line.K, wrong, color=colour, lw=2.2 if rule in (DESIGNED, RANDOM) else 1.2, label=rule)
+            axis.fill_between(line.K, wrong - error, wrong + error, color=colour, alpha=0.12, lw=0)
+            if rule == DESIGNED and column == "right":
+                axis.plot(line.K, 100 * line.doubt, "--", color=colour, lw=1.2, label="order: claimed")
+        axis.set(xscale="log", title=_name(data), xlabel="answers", ylim=(0, None))
+        axis.set_xticks(shown, [f"{k:,}" for k in shown], fontsize=8)
+        axis.minorticks_off()
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False, fontsize=9)
+    figure.supylabel("pairs in the wrong order, %")
+    figure.suptitle(f"{title[0].upper()}{title[1:]}, up to {there.repetitions.max()} repetitions, 95% intervals")
+    common.finish(figure, axes, path)
