@@ -1,11 +1,14 @@
 """Answers added from elsewhere."""
 
 import numpy as np
+import pandas as pd
+import pytest
 import sqlalchemy as sa
 
 from campaigns import answers_of
 from pairsmith.campaign import dashboard, schema
 from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.answers import weights
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -42,3 +45,24 @@ def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
     assert wanted[elsewhere] == (2, 0)
     assert sorted(take_snapshot(store).answers["seconds"].dropna()) == [1.25, 86400]
     assert dashboard.count(store)["answers"] == 3
+
+
+@pytest.mark.parametrize("much", [1, 3, 7])
+def test_grades_weigh_as_the_cumulative_logit_model_says(much):
+    """Of ten answers so many "much": what is learned from each beside a plain answer, by numeric derivatives."""
+
+    def logit(x):
+        return 1 / (1 + np.exp(-x))
+
+    threshold = -np.log(much / 20 / (1 - much / 20))  # beyond it lies half of the share on either side
+    learned = [
+        (np.log(chance(1e-5)) - np.log(chance(-1e-5))) / 2e-5
+        for chance in (logit, lambda f: logit(f - threshold), lambda f: logit(f) - logit(f - threshold))
+    ]
+    strengths = much * ["much"] + (10 - much) * ["slightly"] + ["", "much"]
+    given = pd.DataFrame({"strength": strengths, "labeller": 11 * ["anna"] + ["ben"]})
+    found = weights(given)
+    np.testing.assert_allclose(found[0], learned[1] / learned[0], rtol=1e-6)
+    np.testing.assert_allclose(found[9], learned[2] / learned[0], rtol=1e-6)
+    np.testing.assert_allclose(found[:10].mean(), 1)  # no more is claimed than without grades
+    assert found[10:].tolist() == [1, 1]  # not graded; and one whose "much" distinguishes nothing
