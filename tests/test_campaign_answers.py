@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
-from campaigns import answers_of
-from pairsmith.campaign import dashboard, schema
+from campaigns import answers_of, invite_people
+from pairsmith.campaign import dashboard, leases, schema
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.answers import weights
 from pairsmith.campaign.snapshot import take_snapshot
@@ -45,6 +45,21 @@ def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
     assert wanted[elsewhere] == (2, 0)
     assert sorted(take_snapshot(store).answers["seconds"].dropna()) == [1.25, 86400]
     assert dashboard.count(store)["answers"] == 3
+
+
+def test_comments_are_told_with_what_was_answered_skips_too(target, make, run):
+    store = make(target, comments=True)
+    (anna,) = invite_people(store, 1)
+    expected = []
+    for turn, choice in enumerate(["left", "right", "tie", "skip", "left", "right"]):
+        lease = leases.next_pair(store, anna)
+        leases.answer(store, anna, lease.token, choice, comment=f"say\n{turn}" if turn != 4 else None)
+        if turn != 4:
+            expected.append(f"p0, {lease.left:03d} | {lease.right:03d}, {choice}: say {turn}")
+    last = leases.next_pair(store, anna).token
+    leases.answer(store, anna, last, "left", comment="taken back")
+    leases.undo(store, anna, last)
+    assert run("campaign", "comments", target) == (0, "\n".join(expected) + "\n", "")
 
 
 @pytest.mark.parametrize("much", [1, 3, 7])

@@ -15,7 +15,7 @@ from pairsmith.campaign import counted, database, people
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.leases import as_comment, milliseconds
-from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, leases, pairs
+from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, items, leases, pairs
 from pairsmith.campaign.schema import people as persons
 from pairsmith.data.arrays import Floats, Ints
 
@@ -59,6 +59,35 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             f" earlier pairsmith stored some imports; mend them with: pairsmith campaign repair {name}"
         )
     return frame
+
+
+def commented(connection: sa.Connection) -> list[Any]:
+    """Answers and skips that have a comment, in order: at, labeller, left and right (ids), choice, comment."""
+    left, right = items.alias(), items.alias()
+    other = pairs.c.first + pairs.c.second - leases.c.left
+    choice = sa.case(
+        (answers.c.outcome.is_(None), "skip"),
+        (answers.c.outcome == 0, "tie"),
+        ((answers.c.outcome > 0) == (leases.c.left == pairs.c.first), "left"),
+        else_="right",
+    )
+    return list(
+        connection.execute(
+            sa.select(
+                answers.c.at,
+                persons.c.name.label("labeller"),
+                left.c.name.label("left"),
+                right.c.name.label("right"),
+                choice.label("choice"),
+                answers.c.comment,
+            )
+            .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
+            .join(left, left.c.row == leases.c.left)
+            .join(right, right.c.row == other)
+            .where(leases.c.state.in_(("answered", "skipped")), answers.c.comment.is_not(None))
+            .order_by(answers.c.id)
+        )
+    )
 
 
 def weights(given: pd.DataFrame) -> Floats:

@@ -189,14 +189,31 @@ def export_answers(
     say(f"Wrote {counted(count, 'answer')} to {path}{ties}", sys.stderr if descriptor(path) == 1 else sys.stdout)
 
 
+@campaign.command()
+def comments(target: Campaign) -> None:
+    """Print the comments of people, those on pairs that they skipped too.
+
+    [bold]pairsmith campaign comments retina.db[/bold]
+    """
+    with open_campaign(target, changes=False) as store:
+        from pairsmith.campaign.answers import commented
+
+        with store.reading() as connection:
+            found = commented(connection)
+    for row in found:
+        say(f"{row.labeller}, {row.left} | {row.right}, {row.choice}: {' '.join(row.comment.split())}")
+    if not found:
+        say("No comments yet.")
+
+
 @campaign.command("import")
 def import_answers(
     target: Campaign,
     answers: Annotated[
         list[Path],
         typer.Argument(
-            help="Tables with first, second and outcome, or winner and loser (also labeller, left, seconds, time);"
-            " or Label Studio's JSON, whose tasks have left_id and right_id.",
+            help="Tables with first, second and outcome, or winner and loser (also labeller, left, seconds, time,"
+            " strength, comment); or Label Studio's JSON, whose tasks have left_id and right_id.",
             metavar="ANSWERS...",
         ),
     ],
