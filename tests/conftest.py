@@ -56,6 +56,15 @@ def own_home(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def browser_type_launch_args():
+    path = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+    assert path, "these tests need Chromium; on Debian: apt-get install chromium"
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+    return {"executable_path": path, "args": flags}
+
+
+@pytest.fixture(scope="session")
 def postgresql():
     """The URL of a PostgreSQL server of our own, without the database's name. It refuses to run as root."""
     places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), *map(Path, os.get_exec_path())]

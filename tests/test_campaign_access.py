@@ -8,6 +8,7 @@ from pairsmith.campaign.web.app import create_app
 
 PRIVATE = [
     ("POST", "/api/next", "labeller"),
+    ("POST", "/api/renew", "labeller"),
     ("POST", "/api/answer", "labeller"),
     ("POST", "/api/undo", "labeller"),
     ("GET", "/api/progress", "labeller"),
@@ -24,7 +25,12 @@ PRIVATE = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("method", "path", "role"), PRIVATE)
 def test_beyond_this_machine_everything_needs_the_right_invite(public, store, method, path, role):
-    bodies = {"/api/next": {}, "/api/answer": {"lease": "x", "choice": "left"}, "/api/undo": {"lease": "x"}}
+    bodies = {
+        "/api/next": {},
+        "/api/renew": {},
+        "/api/answer": {"lease": "x", "choice": "left"},
+        "/api/undo": {"lease": "x"},
+    }
 
     def status(token=None):
         headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}

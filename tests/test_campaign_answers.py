@@ -1,11 +1,14 @@
 """Answers added from elsewhere."""
 
 import numpy as np
+import pandas as pd
+import pytest
 import sqlalchemy as sa
 
-from campaigns import answers_of
-from pairsmith.campaign import dashboard, schema
+from campaigns import answers_of, invite_people
+from pairsmith.campaign import dashboard, leases, schema
 from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.answers import weights
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -42,3 +45,39 @@ def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
     assert wanted[elsewhere] == (2, 0)
     assert sorted(take_snapshot(store).answers["seconds"].dropna()) == [1.25, 86400]
     assert dashboard.count(store)["answers"] == 3
+
+
+def test_comments_are_told_with_what_was_answered_skips_too(target, make, run):
+    store = make(target, comments=True)
+    (anna,) = invite_people(store, 1)
+    expected = []
+    for turn, choice in enumerate(["left", "right", "tie", "skip", "left", "right"]):
+        lease = leases.next_pair(store, anna)
+        leases.answer(store, anna, lease.token, choice, comment=f"say\n{turn}" if turn != 4 else None)
+        if turn != 4:
+            expected.append(f"p0, {lease.left:03d} | {lease.right:03d}, {choice}: say {turn}")
+    last = leases.next_pair(store, anna).token
+    leases.answer(store, anna, last, "left", comment="taken back")
+    leases.undo(store, anna, last)
+    assert run("campaign", "comments", target) == (0, "\n".join(expected) + "\n", "")
+
+
+@pytest.mark.parametrize("much", [1, 3, 7])
+def test_grades_weigh_as_the_cumulative_logit_model_says(much):
+    """Of ten answers so many "much": what is learned from each beside a plain answer, by numeric derivatives."""
+
+    def logit(x):
+        return 1 / (1 + np.exp(-x))
+
+    threshold = -np.log(much / 20 / (1 - much / 20))  # beyond it lies half of the share on either side
+    learned = [
+        (np.log(chance(1e-5)) - np.log(chance(-1e-5))) / 2e-5
+        for chance in (logit, lambda f: logit(f - threshold), lambda f: logit(f) - logit(f - threshold))
+    ]
+    strengths = much * ["much"] + (10 - much) * ["slightly"] + ["", "much"]
+    given = pd.DataFrame({"strength": strengths, "labeller": 11 * ["anna"] + ["ben"]})
+    found = weights(given)
+    np.testing.assert_allclose(found[0], learned[1] / learned[0], rtol=1e-6)
+    np.testing.assert_allclose(found[9], learned[2] / learned[0], rtol=1e-6)
+    np.testing.assert_allclose(found[:10].mean(), 1)  # no more is claimed than without grades
+    assert found[10:].tolist() == [1, 1]  # not graded; and one whose "much" distinguishes nothing

@@ -1,10 +1,12 @@
 """The API, without a port, and its schema against random requests."""
 
+import json
+
 import pytest
 import schemathesis
 from hypothesis import given
 
-from campaigns import ask
+from campaigns import ask, client_of
 from pairsmith.campaign import dashboard
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
@@ -24,6 +26,19 @@ def test_the_story_of_a_labeller(api):
     assert back["pair"]["left"] == first["left"]
     assert back["progress"]["answers"] == 0
     assert api.get("/api/progress").json()["wanted"] == 10
+
+
+def test_a_comment_may_be_as_long_as_the_contract_says(tmp_path, make):
+    with client_of(make(str(tmp_path / "t.db"), comments=True, graded=True)) as api:
+        pair = ask(api, "next")["pair"]
+        assert ask(api, "renew", holding=[pair["lease"], "another"]) == {"held": [pair["lease"]]}
+        body = json.dumps({"lease": pair["lease"], "choice": "left", "strength": "much", "comment": 1000 * "😀"})
+        assert len(body) > 12_000  # escaped; what the gate lets through must have room for it
+        sent = api.post("/api/answer", content=body, headers={"Content-Type": "application/json"})
+        assert sent.json()["counted"]
+        too_long = {"lease": pair["lease"], "choice": "left", "comment": 1001 * "x"}
+        assert api.post("/api/answer", json=too_long).status_code == 422
+        assert api.post("/api/answer", json={**too_long, "comment": None, "strength": "very"}).status_code == 422
 
 
 def test_the_story_of_an_organiser(api):
@@ -72,6 +87,7 @@ def test_wrong_types_are_refused(local, body):
 
 OPERATIONS = [
     ("/api/next", "POST"),
+    ("/api/renew", "POST"),
     ("/api/answer", "POST"),
     ("/api/undo", "POST"),
     ("/api/progress", "GET"),

@@ -9,25 +9,13 @@ import wave
 import numpy as np
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from sklearn.datasets import load_digits
 
+from browsing import DESKTOP, PHONE, accessible, answerable, open_page
 from pairsmith.campaign import leases, people
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
-
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
-DESKTOP = {"viewport": {"width": 1280, "height": 800}}
-PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture(scope="session")
-def browser_type_launch_args():
-    path = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-    assert path, "these tests need Chromium; on Debian: apt-get install chromium"
-    return {"executable_path": path, "args": FLAGS}
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +31,14 @@ def demo(tmp_path_factory):
 def campaign(demo, tmp_path):
     """A copy of it (the pictures stay where they are)."""
     return shutil.copy(demo, tmp_path / "digits.db")
+
+
+# Cards cut off what is outside of them: in there, the ring around what has the focus is inside of it.
+RING_IS_WHOLE = """() => {
+  const ring = getComputedStyle(document.activeElement);
+  const beyond = parseFloat(ring.outlineOffset) + parseFloat(ring.outlineWidth);
+  return beyond <= 0 || !document.activeElement.closest(".side");
+}"""
 
 
 class Labeller:
@@ -63,7 +59,7 @@ class Labeller:
             self.trouble.append(f"{request.url}: {request.failure}")
 
     def open(self, path="/"):
-        self.page.goto(self.url + path)
+        open_page(self.page, self.url + path)
 
     def pair(self):
         expect(self.page.locator("#left img")).to_be_visible()
@@ -76,6 +72,7 @@ class Labeller:
         """Do this, and wait for the next pair."""
         self.pair()
         before = self.lease()
+        answerable(self.page)
         act()
         expect(self.page.locator("#pair")).not_to_have_attribute("data-lease", before)
 
@@ -85,11 +82,6 @@ class Labeller:
 
     def counted(self, yours):
         expect(self.page.locator("#count")).to_have_text(re.compile(rf"· {yours} by you$"))
-
-
-def accessible(page):
-    found = Axe().run(page).response["violations"]
-    assert [problem for problem in found if problem["impact"] in ("serious", "critical")] == []
 
 
 @pytest.fixture
@@ -197,6 +189,7 @@ def test_in_the_dark_and_by_tab_alone(at_work):
     for _ in range(8):
         me.page.keyboard.press("Tab")
         names.append(me.page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"))
+        assert me.page.evaluate(RING_IS_WHOLE)
     assert {"← Left", "Right →", "Tie ↓", "Skip S", "Help ?"} <= set(names)
     me.page.locator("[data-choice=right]").focus()
     me.choose(lambda: me.page.keyboard.press("Enter"))
@@ -225,27 +218,49 @@ def test_the_next_pair_is_there_before_the_answer_is_sent(at_work):
 
 def test_an_answer_that_finds_no_server_is_kept_and_sent_again(at_work):
     me = at_work(**DESKTOP)
+    me.page.clock.install()
     me.open()
     me.pair()
     me.page.wait_for_load_state("networkidle")  # nothing else is under way that would fail
+    answerable(me.page)
     me.page.context.set_offline(True)
     me.page.keyboard.press("ArrowLeft")
     expect(me.page.locator("#status")).to_contain_text("not saved yet")
+    answerable(me.page)
+    me.page.keyboard.press("ArrowLeft")
+    expect(me.page.locator("#empty")).to_contain_text("No connection. Your answers are kept here")
+    me.page.clock.pause_at(4_000_000_000_000)  # no timer ends from now on, so it is the event that wakes the page
     me.page.context.set_offline(False)
-    expect(me.page.locator("#status")).to_have_text("Saved.", timeout=10_000)
-    me.counted(1)
+    expect(me.page.locator("#status")).to_have_text("Saved.")
+    me.counted(2)
+    me.pair()
 
 
-def test_two_tabs_and_double_clicks_count_once(at_work, campaign):
+def test_two_tabs_count_once_and_say_so(at_work, campaign):
     one, two = at_work(**DESKTOP), at_work(**DESKTOP)
     one.open()
     two.open()
     assert one.pair() == two.pair()
+    two.page.wait_for_load_state("networkidle")  # it has the next pair, too
+    seen = []
+    for count in (1, 2):
+        seen.append(one.pair())
+        one.choose(lambda: one.page.keyboard.press("ArrowLeft"))
+        one.counted(count)
+    answerable(two.page)
+    two.page.keyboard.press("ArrowRight")  # stale, and so is the pair after it
+    expect(two.page.locator("#status")).to_contain_text("Not counted: this pair was answered before")
+    two.counted(2)
+    assert two.pair() == one.pair()
+    assert two.pair() not in seen
+    assert len(take_snapshot(Store(str(campaign))).answers) == 2
+
+    # A tab that comes to the front again looks whether its pair is still to be answered.
     one.choose(lambda: one.page.keyboard.press("ArrowLeft"))
-    one.counted(1)
-    two.choose(lambda: two.page.keyboard.press("ArrowRight"))  # stale
-    two.counted(1)
-    assert len(take_snapshot(Store(str(campaign))).answers) == 1
+    one.counted(3)
+    two.choose(lambda: two.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))"))
+    expect(two.page.locator("#status")).to_have_text("The last pair was answered elsewhere. Here is another.")
+    assert two.pair() == one.pair()
 
 
 def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
@@ -290,6 +305,7 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
     page.keyboard.press("ArrowRight")
     assert page.get_attribute("#pair", "data-lease") == shown
     assert left.evaluate(state)["at"] != before
+    answerable(page)
     page.keyboard.press("s")
     expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
 
@@ -298,6 +314,7 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
     press_play(left)
     playing(left)
     heard = left.element_handle()
+    answerable(page)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
     expect(page.locator("#count")).to_have_text(re.compile("· 1 by you$"))
@@ -311,12 +328,14 @@ def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, serve):
     page = browser.new_page()
     page.set_viewport_size({"width": 800, "height": 500})
     page.goto(url)
+    answerable(page)
     long = page.locator(".parts", has_text="long")
     for _ in range(10):  # until there is one
         expect(page.locator("#pair")).to_have_attribute("data-lease", re.compile("."))
         accessible(page)
         if long.count():
             break
+        answerable(page)
         page.keyboard.press("ArrowLeft")
     given = leases.progress(store, people.local_person(store))["yours"]
     shown = page.get_attribute("#pair", "data-lease")
@@ -327,6 +346,7 @@ def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, serve):
     page.wait_for_function("() => document.activeElement.scrollTop > 0")
     assert page.get_attribute("#pair", "data-lease") == shown
     assert page.locator(".parts", has_text="short").and_(page.locator("[tabindex='0']")).count() == 0
+    answerable(page)
     page.keyboard.press("ArrowRight")
     expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
     expect(page.locator("#count")).to_have_text(re.compile(f"· {given + 1} by you$"))

@@ -194,6 +194,7 @@ def test_features_are_the_columns_that_are_not_shown(folder):
         (["--max-per-item", "0"], "--max-per-item must be at least 1"),
         (["--objective", "best"], "choose one of"),
         (["--lease", "0"], "--lease"),
+        (["--viewing", "-1"], "--viewing must be between 0 and 60 seconds"),
         (["--instructions", "nothing.md"], "nothing.md"),
         (["--labels", "nothing.csv"], "nothing.csv"),
         (["--group-by", "nothing"], "nothing"),

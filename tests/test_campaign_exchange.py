@@ -66,6 +66,34 @@ def test_export_import_export_is_the_same_file(run, answered, kind):
     assert len(Path(f"one{ending}").read_bytes()) > 100
 
 
+@pytest.mark.parametrize("kind", exchange.TABLES)
+def test_strength_and_comment_are_written_and_read_back(run, kind):
+    run(*CREATE, "--graded", "--comments")
+    said = [("much", "=1+1"), ("slightly", ""), (None, "two\nlines, é")]
+    with Store("c.db") as store:
+        person = people.local_person(store)
+        for strength, comment in said:
+            token = leases.next_pair(store, person).token
+            leases.answer(store, person, token, "left", strength=strength, comment=comment)
+    file = f"one.{kind}"
+    assert run("campaign", "export", "c.db", "--format", kind, "-o", file)[0] == 0
+    run("campaign", "create", "fresh.db", *CREATE[3:])
+    assert "3 answers, 3 of them new" in run("campaign", "import", "fresh.db", file)[1]
+    with Store("fresh.db") as store:
+        given = take_snapshot(store).answers
+        assert given[["strength", "comment"]].to_numpy().tolist() == [[strength or "", said] for strength, said in said]
+    run("campaign", "export", "fresh.db", "--format", kind, "-o", f"two.{kind}")
+    assert Path(file).read_bytes() == Path(f"two.{kind}").read_bytes()
+
+
+def test_an_unknown_strength_is_refused(run):
+    run(*CREATE)
+    Path("a.csv").write_text("winner,loser,strength\nitem 1,item 2,much\nitem 2,item 3,very\n")
+    code, _, err = run("campaign", "import", "c.db", "a.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "row 2 has the strength 'very'; write slightly or much" in err
+
+
 def test_formats_do_not_overwrite_each_other(run, answered):
     for kind in exchange.ENDINGS:
         assert run("campaign", "export", answered.target, "--format", kind)[0] == 0

@@ -8,10 +8,11 @@ import pytest
 
 import pairsmith as ps
 from campaigns import answer_next, answers_of, invite_people
-from pairsmith.campaign import leases
+from pairsmith.campaign import leases, people
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.learning import evidence, fit_linear, fit_model
 from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.cli.fitting import campaign_evidence
 
 
 @pytest.mark.filterwarnings("ignore:the answers leave")
@@ -53,6 +54,29 @@ def test_who_answers_and_on_which_side_counts(tmp_path, make):
     assert model.raters_.loc["p1", "bias"] > 1 > abs(model.raters_.loc["p0", "bias"])
     assert model.raters_.loc["p0", "slope"] > 2 * model.raters_.loc["p1", "slope"]
     assert list(model.rank(take_snapshot(store).features).index) == [f"{row:03d}" for row in range(10)]
+
+
+@pytest.mark.filterwarnings("ignore:the answers leave")
+def test_graded_answers_weigh_in_both_models(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), graded=True, labels=(np.array([0, 4]), np.array([1, -1])))
+    person = people.local_person(store)
+    for turn in range(8):
+        token = leases.next_pair(store, person).token
+        leases.answer(store, person, token, "left", strength="slightly" if turn % 4 else "much")
+    snapshot = take_snapshot(store)
+    much = (snapshot.answers["strength"] == "much").to_numpy()
+    known = evidence(snapshot)
+    assert known.pop("sample_weight").tolist() == [1, 1, *np.where(much, 1.75, 0.75)]
+    weighed = ps.BradleyTerryGP().fit(snapshot.features, **known, sample_weight=[1, 1, *np.where(much, 1.75, 0.75)])
+    plain = ps.BradleyTerryGP().fit(snapshot.features, **known)
+    ranking = fit_model(snapshot).rank(snapshot.features)
+    pd.testing.assert_frame_equal(ranking, weighed.rank(snapshot.features))
+    assert not np.allclose(ranking["score"], plain.rank(snapshot.features).loc[ranking.index, "score"])
+    scores = fit_linear(snapshot).decision_function(snapshot.features)
+    without = replace(snapshot, answers=snapshot.answers.assign(strength=""))
+    assert not np.allclose(scores, fit_linear(without).decision_function(snapshot.features))
+    assert "sample_weight" not in evidence(without)
+    assert campaign_evidence(store.target)[2].tolist() == [1, 1, *np.where(much, 1.75, 0.75)]
 
 
 def test_the_order_of_answers_from_elsewhere_is_no_side(tmp_path, make):

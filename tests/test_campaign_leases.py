@@ -43,6 +43,49 @@ def test_a_pair_is_leased_to_one_person_and_returns_when_abandoned(target, make)
     assert len(take_snapshot(store).answers) == 1
 
 
+def test_a_pair_stays_with_whoever_looks_at_it(target, make):
+    clock = Clock()
+    store = make(target, n=3, k=1, clock=clock, lease_seconds=60.0)
+    anna, ben = invite_people(store, 2)
+    hers = leases.next_pair(store, anna)
+    for _ in range(5):
+        clock.now += 50
+        assert leases.renew(store, anna, [hers.token, "made-up"]) == [hers.token]
+        assert leases.next_pair(store, ben) is None
+    assert leases.renew(store, ben, [hers.token]) == []  # hers, not his
+    clock.now += 61
+    assert leases.renew(store, anna, [hers.token]) == [hers.token]  # late, but nobody else has it
+    clock.now += 61
+    his = leases.next_pair(store, ben)
+    assert leases.renew(store, anna, [hers.token]) == []
+    assert leases.answer(store, ben, his.token, "left")
+    assert leases.renew(store, ben, [his.token]) == []  # answered
+
+
+def test_answers_are_graded_and_commented_where_the_campaign_says_so(target, make):
+    store = make(target, graded=True, comments=True)
+    (anna,) = invite_people(store, 1)
+    for strength, comment in (("slightly", " close\0 "), ("much", ""), (None, "😀")):
+        lease = leases.next_pair(store, anna)
+        assert leases.answer(store, anna, lease.token, "left", strength=strength, comment=comment)
+    for choice in ("tie", "skip"):
+        with pytest.raises(Refused, match="strength goes with left and right"):
+            leases.answer(store, anna, leases.next_pair(store, anna).token, choice, strength="much")
+    given = take_snapshot(store).answers
+    assert given[["strength", "comment"]].to_numpy().tolist() == [["slightly", "close"], ["much", ""], ["", "😀"]]
+
+
+def test_a_plain_campaign_takes_neither_grades_nor_comments(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    (anna,) = invite_people(store, 1)
+    token = leases.next_pair(store, anna).token
+    for said, told in (({"strength": "much"}, "--graded"), ({"comment": "x"}, "no comments")):
+        with pytest.raises(Refused, match=told) as refused:
+            leases.answer(store, anna, token, "left", **said)
+        assert refused.value.status == 422
+    assert leases.answer(store, anna, token, "left", comment="")
+
+
 def test_a_late_answer_counts_where_nobody_else_has_the_pair(target, make):
     clock = Clock()
     store = make(target, n=3, k=1, clock=clock, lease_seconds=60.0)

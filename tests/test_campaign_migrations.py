@@ -93,6 +93,8 @@ def downgrade(store, folder):
     """Make it what the first version would have made, with files in this folder."""
     with store.writing() as connection:
         connection.exec_driver_sql("ALTER TABLE people DROP COLUMN seal")
+        for column in ("strength", "comment"):
+            connection.exec_driver_sql(f"ALTER TABLE answers DROP COLUMN {column}")
         connection.exec_driver_sql("DROP INDEX pairs_second")
         if store.engine.dialect.name == "postgresql":  # SQLite's migration leaves a constraint that is there alone
             connection.exec_driver_sql("ALTER TABLE pairs DROP CONSTRAINT pairs_differ")
@@ -131,5 +133,7 @@ def test_a_campaign_of_the_second_version_opens(target):
         assert take_snapshot(store).answers["outcome"].tolist() == [1, -1]
         assert planning.plan_round(store)
         answer_next(store)
-        assert len(take_snapshot(store).answers) == 3
+        given = take_snapshot(store).answers
+        assert len(given) == 3
+        assert set(given["strength"]) == set(given["comment"]) == {""}
         assert people.person_of(store, people.invite(store, "anna"), "labeller") is not None

@@ -8,7 +8,7 @@ from pairsmith.campaign.settings import Settings
 STORED = {
     "question": "Which?", "instructions": "*Look*", "k": 7, "answers": 3, "ties": False, "repeats": True,
     "max_per_item": 2, "objective": "d-optimal", "lease": 60.0, "features": ["f", "g"], "grouped": True,
-    "id": "abc", "media": "/pictures", "seal": "def",
+    "id": "abc", "media": "/pictures", "seal": "def", "viewing_seconds": 1.0, "graded": True, "comments": True,
 }  # fmt: skip
 
 
@@ -27,6 +27,12 @@ def test_a_campaign_from_elsewhere_may_lack_a_seal_or_name_no_folder():
     assert (Settings.from_stored(without).id, Settings.from_stored(without).seal) == (None, None)
     for odd in (None, 5, ["/etc"], {}):
         assert Settings.from_stored(STORED | {"media": odd}).folder is None
+
+
+def test_campaigns_made_before_ask_as_they_did():
+    before = {key: value for key, value in STORED.items() if key not in ("viewing_seconds", "graded", "comments")}
+    settings = Settings.from_stored(before)
+    assert (settings.viewing_seconds, settings.graded, settings.comments) == (0.4, False, False)
 
 
 def test_what_a_later_version_added_does_not_matter():

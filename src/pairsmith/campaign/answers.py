@@ -14,10 +14,10 @@ import sqlalchemy as sa
 from pairsmith.campaign import counted, database, people
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.leases import milliseconds
-from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, leases, pairs
+from pairsmith.campaign.leases import as_comment, milliseconds
+from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, items, leases, pairs
 from pairsmith.campaign.schema import people as persons
-from pairsmith.data.arrays import Ints
+from pairsmith.data.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
     """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere.
 
+    Also strength and comment, which are empty where there is none.
     Skips are no answers, and those taken back do not stand. Of those made `elsewhere` nobody knows for certain which
     item was shown left.
     """
@@ -39,14 +40,16 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             answers.c.milliseconds,
             answers.c.at,
             (leases.c.expires == MADE_ELSEWHERE).label("elsewhere"),
+            sa.func.coalesce(answers.c.strength, "").label("strength"),
+            sa.func.coalesce(answers.c.comment, "").label("comment"),
         )
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
         .where(leases.c.state == "answered")
         .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
     ).all()
-    frame = pd.DataFrame(
-        found, columns=["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere"]
-    ).astype(dict.fromkeys(["first", "second", "outcome", "left", "at"], np.int64) | {"elsewhere": bool})
+    names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment"]
+    whole = dict.fromkeys(["first", "second", "outcome", "left", "at"], np.int64)
+    frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool})
     frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
     broken = int((frame["first"] == frame["second"]).sum())
     if broken:
@@ -56,6 +59,51 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             f" earlier pairsmith stored some imports; mend them with: pairsmith campaign repair {name}"
         )
     return frame
+
+
+def commented(connection: sa.Connection) -> list[Any]:
+    """Answers and skips that have a comment, in order: at, labeller, left and right (ids), choice, comment."""
+    left, right = items.alias(), items.alias()
+    other = pairs.c.first + pairs.c.second - leases.c.left
+    choice = sa.case(
+        (answers.c.outcome.is_(None), "skip"),
+        (answers.c.outcome == 0, "tie"),
+        ((answers.c.outcome > 0) == (leases.c.left == pairs.c.first), "left"),
+        else_="right",
+    )
+    return list(
+        connection.execute(
+            sa.select(
+                answers.c.at,
+                persons.c.name.label("labeller"),
+                left.c.name.label("left"),
+                right.c.name.label("right"),
+                choice.label("choice"),
+                answers.c.comment,
+            )
+            .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
+            .join(left, left.c.row == leases.c.left)
+            .join(right, right.c.row == other)
+            .where(leases.c.state.in_(("answered", "skipped")), answers.c.comment.is_not(None))
+            .order_by(answers.c.id)
+        )
+    )
+
+
+def weights(given: pd.DataFrame) -> Floats:
+    """What each of these answers weighs in the model: 2 - q for much better, 1 - q for slightly, 1 where not graded.
+
+    q is the share of "much" among the graded answers of the same person, so that the weights of each person have the
+    mean 1, whatever "much" means to them. They are the scores of the cumulative logit model: let people say much where
+    |f_i - f_j + noise| > t, with logistic noise. Where f_i = f_j, d log P / d f_i is 1 - q/2 of "much", (1 - q)/2 of
+    "slightly" and 1/2 of a plain answer.
+    """
+    found = np.ones(len(given))
+    graded = (given["strength"] != "").to_numpy(dtype=bool)
+    much = (given["strength"] == "much").to_numpy(dtype=np.float64)[graded]
+    share = pd.Series(much).groupby(given["labeller"].to_numpy()[graded]).transform("mean").to_numpy()
+    found[graded] = 1 + much - share
+    return found
 
 
 def add(store: Store, given: pd.DataFrame) -> int:
@@ -84,7 +132,8 @@ def add(store: Store, given: pd.DataFrame) -> int:
         taken = [
             {"lease": lease_of[lease["token"]], "outcome": int(row.outcome),
              "milliseconds": None if pd.isna(row.seconds) else milliseconds(row.seconds),
-             "at": now if pd.isna(row.at) else int(row.at)}
+             "at": now if pd.isna(row.at) else int(row.at),
+             "strength": getattr(row, "strength", "") or None, "comment": as_comment(getattr(row, "comment", ""))}
             for lease, row in zip(leased, new, strict=True)
         ]  # fmt: skip
         connection.execute(sql.ANSWER, taken)

@@ -22,7 +22,7 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.planning import next_pairs
-from pairsmith.campaign.settings import LEASE_SECONDS, Settings
+from pairsmith.campaign.settings import LEASE_SECONDS, VIEWING_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Ints
 from pairsmith.files.formats import read_table
@@ -51,6 +51,9 @@ def create(
     max_per_item: int | None = None,
     objective: str = "order",
     lease_seconds: float = LEASE_SECONDS,
+    viewing_seconds: float = VIEWING_SECONDS,
+    graded: bool = False,
+    comments: bool = False,
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,
 ) -> int:
@@ -64,6 +67,8 @@ def create(
     for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+    if not 0 <= viewing_seconds <= 60:
+        raise ValueError(f"viewing_seconds must be between 0 and 60, got {viewing_seconds}")
     if not question.strip():
         raise ValueError("question is empty; ask something, such as 'Which is better?'")
     if media is not None and not os.path.isdir(media):
@@ -85,6 +90,9 @@ def create(
         max_per_item=max_per_item,
         objective=objective,
         lease_seconds=lease_seconds,
+        viewing_seconds=viewing_seconds,
+        graded=graded,
+        comments=comments,
         feature_names=[str(name) for name in items.features.columns],
         grouped=items.groups is not None,
         id=secrets.token_hex(16),

@@ -1,9 +1,9 @@
 """Answers written to files and read from files.
 
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
-(the item that was shown left), labeller, seconds and time. What is exported, imported and exported again is the same
-file; what is imported twice counts once. choix and dpo know only who won: ties are left out, and they cannot be read
-back.
+(the item that was shown left), labeller, seconds and time; strength (slightly or much better) and comment where there
+are any. What is exported, imported and exported again is the same file; what is imported twice counts once. choix and
+dpo know only who won: ties are left out, and they cannot be read back.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ ENDINGS = {
     "dpo": ".jsonl",
 }
 MOST = 10_000_000  # answers in a file
+SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
 
 
 def export_answers(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
@@ -84,7 +85,7 @@ def import_answers(store: Store, path: Path) -> tuple[int, int]:
 def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """Answers with the ids of items and readable times."""
     name_of = np.array(names, dtype=object)
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "first": name_of[given["first"]],
             "second": name_of[given["second"]],
@@ -95,6 +96,7 @@ def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             "time": [_time(at) for at in given["at"]],
         }
     )
+    return table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
 
 
 def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
@@ -253,7 +255,7 @@ def _completed_by(who: Any) -> str:
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
     pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
-    table = read_table(path, lambda names: [name for name in ("labeller", "time") if name in names], True)
+    table = read_table(path, lambda names: [name for name in ("labeller", "time", *SAID_TOO) if name in names], True)
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:
             table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
@@ -274,6 +276,12 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     ]
     given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
+    for name in SAID_TOO:
+        given[name] = as_written(pd.Series(["" if pd.isna(said) else str(said) for said in column(name, None)]), path)
+    unknown = ~given["strength"].isin(["", "slightly", "much"])
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        raise ValueError(f"{path}: row {row + 1} has the strength {given['strength'][row]!r}; write slightly or much")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
     given["left"] = np.where(left < 0, pairs[:, 0], left)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

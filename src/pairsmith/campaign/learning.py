@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pairsmith.campaign.answers import weights
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.model.bradley_terry import BradleyTerry
@@ -60,4 +61,6 @@ def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
             np.where(given["elsewhere"], -1, given["left"]),
         )
         found |= {"comparisons": pairs, "outcomes": outcomes, "raters": given["labeller"].to_numpy(dtype=object)}
+        if (given["strength"] != "").any():
+            found["sample_weight"] = np.concatenate([np.ones(len(snapshot.labels)), weights(given)])
     return found

@@ -68,8 +68,32 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
     return _shown(token, pair, left)
 
 
-def answer(store: Store, person: int, token: str, choice: str, seconds: float | None = None) -> bool:
-    """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once."""
+def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
+    """Keep these pairs for this person, who still looks at them; those of them that are still theirs to answer."""
+    now = store.now()
+    kept = []
+    with store.writing() as connection:
+        for token in tokens:
+            lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
+            if lease is not None and lease.state == "open" and not _went_to_others(connection, lease, now):
+                connection.execute(sql.RENEW, {"lease": lease.id, "until": _end_of_a_lease(store, now)})
+                kept.append(token)
+    return kept
+
+
+def answer(
+    store: Store,
+    person: int,
+    token: str,
+    choice: str,
+    seconds: float | None = None,
+    strength: str | None = None,
+    comment: str | None = None,
+) -> bool:
+    """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once.
+
+    `strength` says how much better the one is, slightly or much, where the campaign asks for it.
+    """
     now = store.now()
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
@@ -79,14 +103,22 @@ def answer(store: Store, person: int, token: str, choice: str, seconds: float | 
             raise Refused(409, "this answer was taken back; answer the pair as it is shown now")
         if choice == "tie" and not store.settings.ties:
             raise Refused(422, "this campaign has no ties; choose left, right or skip")
-        # Expired, but taken all the same unless others hold all that is wanted.
-        if lease.expires <= now and choice != "skip":
-            others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
-            if lease.wanted <= others:
-                raise Refused(409, "this pair waited too long and went to somebody else; here is another")
-        spent = None if seconds is None else milliseconds(seconds)
+        if strength is not None and (choice not in ("left", "right") or not store.settings.graded):
+            raise Refused(422, "strength goes with left and right, in campaigns made with --graded; leave it out")
+        if comment and not store.settings.comments:
+            raise Refused(422, "this campaign takes no comments; leave it out")
+        if choice != "skip" and _went_to_others(connection, lease, now):
+            raise Refused(409, "this pair waited too long and went to somebody else; here is another")
         outcome = None if choice == "skip" else _outcome(lease, choice)
-        connection.execute(sql.ANSWER, {"lease": lease.id, "outcome": outcome, "milliseconds": spent, "at": now})
+        given = {
+            "lease": lease.id,
+            "outcome": outcome,
+            "milliseconds": None if seconds is None else milliseconds(seconds),
+            "at": now,
+            "strength": strength,
+            "comment": as_comment(comment),
+        }
+        connection.execute(sql.ANSWER, given)
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})
         if outcome is not None:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": -1})
@@ -133,6 +165,19 @@ def was_shown(store: Store, person: int, row: int) -> bool:
 def milliseconds(seconds: float) -> int:
     """How long an answer took, as the database keeps it: at most a day."""
     return round(min(max(seconds, 0.0), 86400.0) * 1000)
+
+
+def as_comment(text: str | None) -> str | None:
+    """A comment as the database keeps it: no spaces around it, and no NUL, for which PostgreSQL has no place."""
+    return (text or "").replace("\0", "").strip() or None
+
+
+def _went_to_others(connection: sa.Connection, lease: Any, now: int) -> bool:
+    """Whether this lease expired, and others hold all that is wanted of its pair."""
+    if lease.expires > now:
+        return False
+    others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
+    return bool(lease.wanted <= others)
 
 
 def _end_of_a_lease(store: Store, now: int) -> int:

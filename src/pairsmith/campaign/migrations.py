@@ -54,8 +54,14 @@ def _confine_files(connection: sa.Connection) -> None:
     connection.execute(campaign.update().values(settings=settings))
 
 
+def _grade_and_comment(connection: sa.Connection) -> None:
+    """Answers may say how much better, and have a comment."""
+    for column in ("strength", "comment"):
+        connection.exec_driver_sql(f"ALTER TABLE answers ADD COLUMN {column} TEXT")
+
+
 # MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
-MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs, _confine_files]
+MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs, _confine_files, _grade_and_comment]
 
 
 def migrate(engine: sa.Engine) -> None:

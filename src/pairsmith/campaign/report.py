@@ -114,7 +114,7 @@ def _curve(snapshot: CampaignSnapshot, memory: Memory) -> list[dict[str, Any]]:
 
 def _name_of(snapshot: CampaignSnapshot) -> str:
     """The same for the same answers about as many items."""
-    told = snapshot.answers[["first", "second", "outcome", "left", "labeller"]]
+    told = snapshot.answers[["first", "second", "outcome", "left", "labeller", "strength"]]
     rows = pd.util.hash_pandas_object(told, index=False).to_numpy()
     return hashlib.sha256(rows.tobytes() + b"%d" % len(snapshot.features)).hexdigest()
 

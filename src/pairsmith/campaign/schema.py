@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 3  # of these tables; a new one needs a step in `migrations`
+VERSION = 4  # of these tables; a new one needs a step in `migrations`
 SECOND = 1_000_000  # in the unit of time of the tables
 MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held here: it carries an imported answer
 
@@ -76,6 +76,8 @@ answers = sa.Table(
     sa.Column("outcome", sa.Integer),  # +1 first preferred, -1 second, 0 tie, null: skipped
     sa.Column("milliseconds", sa.Integer),
     sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("strength", sa.Text),  # slightly or much, where answers are graded
+    sa.Column("comment", sa.Text),
 )
 undos = sa.Table(
     "undos",

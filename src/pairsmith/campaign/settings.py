@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-LEASE_SECONDS = 600.0  # where whoever makes the campaign says nothing else
+# Where whoever makes the campaign says nothing else.
+LEASE_SECONDS = 600.0
+VIEWING_SECONDS = 0.4
 
 # Attributes that the database keeps under another name: campaigns made before must open.
 _STORED_AS = {"answers_per_pair": "answers", "lease_seconds": "lease", "feature_names": "features", "folder": "media"}
@@ -17,7 +19,7 @@ class Settings:
     """The settings of a campaign; the database keeps them as one JSON object."""
 
     question: str  # that people are asked of each pair
-    instructions: str  # Markdown, shown on demand
+    instructions: str  # Markdown, shown before the first pair and on demand
     k: int  # pairs of a round, where people are not faster than that
     answers_per_pair: int  # by so many people
     ties: bool  # whether people may call it a tie
@@ -30,6 +32,9 @@ class Settings:
     id: str | None = None  # of this campaign among all, for its seals
     folder: str | None = None  # holds all files that are shown; None where there are none
     seal: str | None = None  # of whoever made or confirmed the campaign with this folder, see `seals`
+    viewing_seconds: float = VIEWING_SECONDS  # for which a pair is on the screen before an answer counts
+    graded: bool = False  # whether people say slightly better or much better
+    comments: bool = False  # whether people may add a comment to an answer
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

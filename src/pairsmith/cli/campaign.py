@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pairsmith.campaign import counted
-from pairsmith.campaign.settings import LEASE_SECONDS
+from pairsmith.campaign.settings import LEASE_SECONDS, VIEWING_SECONDS
 from pairsmith.cli import campaign_people
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
@@ -72,7 +72,8 @@ def create(
         bool, typer.Option("--repeats/--no-repeats", help="Whether one person may be asked the same pair again.")
     ] = False,
     instructions: Annotated[
-        Path | None, typer.Option(help="Instructions for people, shown on demand: a text or Markdown file.")
+        Path | None,
+        typer.Option(help="Instructions, shown before the first pair and on demand: a text or Markdown file."),
     ] = None,
     objective: Annotated[
         str, typer.Option(help="What rounds are designed by: a criterion of pairsmith select.")
@@ -80,6 +81,13 @@ def create(
     lease: Annotated[
         float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
     ] = LEASE_SECONDS / 60,
+    viewing: Annotated[
+        float, typer.Option(help="Seconds a pair is on the screen before an answer counts.", metavar="SECONDS")
+    ] = VIEWING_SECONDS,
+    graded: Annotated[
+        bool, typer.Option("--graded", help="People say slightly or much better; both weigh in the model.")
+    ] = False,
+    comments: Annotated[bool, typer.Option("--comments", help="People may add a comment to an answer.")] = False,
 ) -> None:
     """Make a campaign from a table of items.
 
@@ -96,6 +104,8 @@ def create(
         raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(CRITERIA)}")
     if not 0.1 <= lease <= 1440:
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
+    if not 0 <= viewing <= 60:
+        raise ValueError(f"--viewing must be between 0 and 60 seconds, got {viewing}")
     if media is not None and not media.is_dir():
         raise ValueError(f"--media {media}: there is no such folder")
     if better is not None and labels is None:
@@ -118,6 +128,9 @@ def create(
         max_per_item=max_per_item,
         objective=objective,
         lease_seconds=lease * 60,
+        viewing_seconds=viewing,
+        graded=graded,
+        comments=comments,
         progress=sys.stderr.isatty(),
         media=media,
     )
@@ -176,14 +189,31 @@ def export_answers(
     say(f"Wrote {counted(count, 'answer')} to {path}{ties}", sys.stderr if descriptor(path) == 1 else sys.stdout)
 
 
+@campaign.command()
+def comments(target: Campaign) -> None:
+    """Print the comments of people, those on pairs that they skipped too.
+
+    [bold]pairsmith campaign comments retina.db[/bold]
+    """
+    with open_campaign(target, changes=False) as store:
+        from pairsmith.campaign.answers import commented
+
+        with store.reading() as connection:
+            found = commented(connection)
+    for row in found:
+        say(f"{row.labeller}, {row.left} | {row.right}, {row.choice}: {' '.join(row.comment.split())}")
+    if not found:
+        say("No comments yet.")
+
+
 @campaign.command("import")
 def import_answers(
     target: Campaign,
     answers: Annotated[
         list[Path],
         typer.Argument(
-            help="Tables with first, second and outcome, or winner and loser (also labeller, left, seconds, time);"
-            " or Label Studio's JSON, whose tasks have left_id and right_id.",
+            help="Tables with first, second and outcome, or winner and loser (also labeller, left, seconds, time,"
+            " strength, comment); or Label Studio's JSON, whose tasks have left_id and right_id.",
             metavar="ANSWERS...",
         ),
     ],

@@ -34,7 +34,8 @@ def campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict
     known = evidence(asked)
     if "comparisons" not in known:
         raise ValueError(f"{opening.shown(target)} has no answers yet; label some pairs first")
-    return asked.features, known, np.ones(len(known["comparisons"]) + len(known.get("y", [])))
+    ones = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
+    return asked.features, known, known.pop("sample_weight", ones)
 
 
 def table_evidence(

@@ -3,6 +3,7 @@
 app        all of it put together, and how errors are told
 access     who asks: the cookie or the header of an invite, or whoever sits at this machine
 pages      what people open in a browser; templates/, static/: no framework, no build step
+languages  the words of the label page; words/: a file a language
 api        what the pages' scripts, and programs, ask and answer
 media      the images and sounds of items
 markdown   Markdown as HTML that can do no harm

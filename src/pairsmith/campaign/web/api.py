@@ -18,6 +18,7 @@ from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.markdown import render
 
 ENDS = 15  # items shown from each end of the ranking
+COMMENT = 1000  # characters, which as JSON have room in a body however they are written
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -34,6 +35,10 @@ class Answer(Strict):
     lease: Token = Field(description="The pair, as it was given to you.")
     choice: Literal["left", "right", "tie", "skip"]
     seconds: float | None = Field(None, ge=0, le=86400, allow_inf_nan=False, description="How long it took.")
+    strength: Literal["slightly", "much"] | None = Field(
+        None, description="How much better, with left and right; only where the campaign asks for it."
+    )
+    comment: str | None = Field(None, max_length=COMMENT, description="Only where the campaign takes comments.")
 
 
 class Undo(Strict):
@@ -70,6 +75,10 @@ class Next(BaseModel):
 class Taken(BaseModel):
     counted: bool = Field(description="false: this lease was answered before; the first answer stands.")
     progress: Progress
+
+
+class Held(BaseModel):
+    held: list[str] = Field(description="Those that are still yours to answer; the others were answered or passed on.")
 
 
 class Ranked(BaseModel):
@@ -120,11 +129,16 @@ def labelling(store: Store, access: Access) -> APIRouter:
         lease = leases.next_pair(store, person, want.holding)
         return Next(pair=_pair(store, lease), progress=progress_of(person))
 
+    @router.post("/renew")
+    def renew(want: Want, request: Request) -> Held:
+        """Keep the pairs you hold for longer: they are still looked at."""
+        return Held(held=leases.renew(store, access.person(request, "labeller"), want.holding))
+
     @router.post("/answer")
     def answer(given: Answer, request: Request) -> Taken:
         """Answer a pair that was shown to you. On disk when this returns; sent twice, it counts once."""
         person = access.person(request, "labeller")
-        counted = leases.answer(store, person, given.lease, given.choice, given.seconds)
+        counted = leases.answer(store, person, given.lease, given.choice, given.seconds, given.strength, given.comment)
         return Taken(counted=counted, progress=progress_of(person))
 
     @router.post("/undo")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.templating import Jinja2Templates
 
 from pairsmith.campaign import dashboard
 from pairsmith.campaign.store import Store
+from pairsmith.campaign.web import languages
 from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.api import COMMENT
 from pairsmith.campaign.web.markdown import render
 
+Language = Annotated[str | None, Query(max_length=16)]
 TEMPLATES = Jinja2Templates(directory=Path(__file__).parent / "templates")
 
 
@@ -23,13 +26,24 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
     router = APIRouter(include_in_schema=False)
 
     @router.get("/")
-    def label_page(request: Request) -> HTMLResponse:
+    def label_page(request: Request, lang: Language = None) -> HTMLResponse:
         access.person(request, "labeller")
-        settings = store.settings
+        language = languages.choose(lang, request.headers.get("accept-language", ""))
+        words, settings = languages.WORDS[language], store.settings
         shown = {
-            "question": settings.question,
-            "ties": settings.ties,
+            "settings": settings,
             "instructions": render(settings.instructions),
+            "longest_comment": COMMENT,
+            "language": language,
+            "languages": {name: words["language"] for name, words in languages.WORDS.items()},
+            "words": words,
+            "setup": {
+                "words": words,
+                "viewing": settings.viewing_seconds,
+                "lease": settings.lease_seconds,
+                "graded": settings.graded,
+                "instructions": settings.instructions.strip() != "",
+            },
         }
         return TEMPLATES.TemplateResponse(request, "label.html", shown)
 
@@ -55,8 +69,8 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
         return JSONResponse(app.openapi())
 
     @router.get("/join/{token}")
-    def join(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
-        return access.enter(request, token, "labeller", "/")
+    def join(request: Request, token: Annotated[str, InPath(max_length=64)], lang: Language = None) -> Response:
+        return access.enter(request, token, "labeller", f"/?lang={lang}" if lang in languages.WORDS else "/")
 
     @router.get("/organise/{token}")
     def organise(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:

@@ -2,7 +2,16 @@
 
 export const find = (id) => document.getElementById(id);
 
-export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+// So long, or until the network is back.
+export const pause = (milliseconds) => new Promise((resolve) => {
+  const end = () => {
+    clearTimeout(timer);
+    window.removeEventListener("online", end);
+    resolve();
+  };
+  const timer = setTimeout(end, milliseconds);
+  window.addEventListener("online", end);
+});
 
 export const counted = (number, noun) => (number === 1 ? `${number} ${noun}` : `${number} ${noun}s`);
 
@@ -15,6 +24,7 @@ export async function ask(path, body) {
   const content = await response.json().catch(() => ({}));
   if (!response.ok) {
     const error = new Error(content.detail || `the server answered ${response.status}`);
+    error.status = response.status;
     error.refused = response.status < 500; // asking again would give the same
     throw error;
   }

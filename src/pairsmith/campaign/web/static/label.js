@@ -1,18 +1,24 @@
 // The label page. The pair on the screen is `current`; `upcoming` is loaded while it is looked at. An answer moves on at
 // once and is sent in the background, in order, again and again until the server has it.
 
-import { ask, counted, find, pause } from "./common.js";
+import { ask, find, pause } from "./common.js";
+import { listen } from "./controls.js";
+import { nameOf, putOnScreen, withElements } from "./parts.js";
+import { say, setup } from "./words.js";
 
 const buttons = [...document.querySelectorAll("[data-choice]")];
 const ties = buttons.some((button) => button.dataset.choice === "tie");
-const said = { left: "Left", right: "Right", tie: "Tie", skip: "Skipped" };
+
+const DAY = 86400; // seconds, the longest time that the server takes for an answer's
 
 let current = null;
 let upcoming = null;
 let shownAt = 0; // when the current pair came to the screen
-let pairNumber = 0; // of the current pair, since the page was loaded
+let viewing = null; // the timer that ends the time in which no answer counts
+let yours = 0; // answers of this person that the server has
 let undoable = null; // the lease whose answer can be taken back
-const unsent = new Set(); // leases whose answers the server does not have yet: they must not be shown again
+let lastGiven = null; // the last answer, for its comment
+const unsent = new Map(); // answers by lease that the server does not have yet: those pairs must not be shown again
 let sending = Promise.resolve(); // all that is to be sent, one after the other
 let fetching = false;
 
@@ -21,6 +27,12 @@ let fetching = false;
 function tell(text, bad = false) {
   find("status").textContent = text;
   find("status").classList.toggle("bad", bad);
+}
+
+// Why the server refused, in the language of the page; `late` is what a conflict means here.
+function why(error, late) {
+  if (error.status === undefined) return say("no_server");
+  return { 401: say("no_invite"), 404: say("not_yours"), 409: say(late) }[error.status] ?? error.message;
 }
 
 // Requests run beside each other. Each takes a ticket when it is sent: what one says that was sent before the last one
@@ -34,75 +46,47 @@ function tellProgress(progress, ticket) {
   if (ticket < newestTold) return;
   newestTold = ticket;
   undoable = progress.undo;
+  yours = progress.yours;
   find("undo").disabled = undoable === null;
-  find("bar").max = Math.max(1, progress.answers + progress.wanted);
+  const all = progress.answers + progress.wanted;
+  find("bar").max = Math.max(1, all);
   find("bar").value = progress.answers;
-  const all = counted(progress.answers + progress.wanted, "answer");
-  find("count").textContent = `${progress.answers} of ${all} · ${progress.yours} by you`;
+  find("count").textContent = say("progress", { answers: progress.answers, all, yours });
 }
 
 // Showing a pair
 
-function imageOf(part, side) {
-  const element = document.createElement("img");
-  element.alt = `${side} picture`;
-  element.draggable = false;
-  element.src = part.url;
-  return element;
-}
-
-function soundOf(part, side) {
-  const element = document.createElement("audio");
-  element.controls = true;
-  element.preload = "auto";
-  element.setAttribute("aria-label", `${side} sound`);
-  element.addEventListener("play", () => {
-    for (const other of document.querySelectorAll("audio")) if (other !== element) other.pause();
-  });
-  element.src = part.url;
-  return element;
-}
-
-function textOf(part) {
-  const element = document.createElement("div");
-  element.className = part.kind === "markdown" ? "text" : "text plain";
-  if (part.kind === "markdown") element.innerHTML = part.html; // sanitised by the server
-  else element.textContent = part.text;
-  for (const link of element.querySelectorAll("a")) link.target = "_blank";
-  return element;
-}
-
-function elementsOf(parts, side) {
-  const kinds = { image: imageOf, audio: soundOf };
-  return parts.map((part) => (kinds[part.kind] || textOf)(part, side));
-}
-
-// Elements are made when a pair arrives, so that its pictures load before it is shown.
-function withElements(pair) {
-  return pair && { ...pair, elements: [elementsOf(pair.left, "Left"), elementsOf(pair.right, "Right")] };
-}
-
-function show(pair) {
+function show(pair, comment = "") {
   current = pair;
-  shownAt = performance.now();
   find("pair").classList.toggle("none", pair === null);
   find("pair").dataset.lease = pair ? pair.lease : "";
   find("empty").hidden = true;
-  ["left", "right"].forEach((side, at) => {
-    find(side).querySelector(".parts").replaceChildren(...(pair ? pair.elements[at] : []));
-    find(side).querySelector(".parts").scrollTop = 0;
-    find(side).hidden = pair === null;
-  });
-  letLongPartsScroll();
+  putOnScreen(pair);
+  if (find("comment")) find("comment").value = comment;
   for (const button of buttons) button.disabled = pair === null;
-  if (pair) pairNumber += 1;
+  beginViewing();
 }
 
-// What is too long for its place can be reached by Tab, and scrolled by keys.
-function letLongPartsScroll() {
-  for (const parts of document.querySelectorAll(".parts")) {
-    parts.tabIndex = parts.scrollHeight > parts.clientHeight ? 0 : -1;
-  }
+function showNothing(key) {
+  show(null);
+  find("empty").hidden = false;
+  find("empty").querySelector("strong").textContent = say(key);
+  find("empty").querySelector("span").textContent = say(`${key}_why`);
+}
+
+// An answer counts only after some time: before, nobody can have seen the pair.
+function beginViewing() {
+  shownAt = performance.now();
+  find("pair").classList.add("early");
+  clearTimeout(viewing);
+  viewing = setTimeout(() => find("pair").classList.remove("early"), 1000 * setup.viewing);
+}
+
+function pulse() {
+  find("pair").classList.remove("pulse");
+  void find("pair").offsetWidth; // so that the animation begins anew
+  find("pair").classList.add("pulse");
+  tell(say("too_soon"));
 }
 
 // Asking and answering
@@ -113,14 +97,15 @@ async function fetchPairs() {
   try {
     while (current === null || upcoming === null) {
       await sending;
-      const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease).concat([...unsent]);
+      const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease).concat([...unsent.keys()]);
       const ticket = ticketFor();
       const found = await ask("/api/next", { holding });
       tellProgress(found.progress, ticket);
+      showInstructionsOnce();
       if (found.pair === null) {
         if (current !== null) return;
-        show(null);
-        find("empty").hidden = false;
+        showNothing("nothing");
+        if (!find("status").classList.contains("bad")) tell(""); // it speaks of a next pair
         await pause(2000);
       } else if (current === null) {
         show(withElements(found.pair));
@@ -129,41 +114,63 @@ async function fetchPairs() {
       }
     }
   } catch (error) {
-    tell(`Cannot get the next pair: ${error.message}`, true);
-    if (!error.refused) setTimeout(fetchPairs, 2000);
+    if (current === null && !error.refused) showNothing("no_connection");
+    else tell(say("no_next", { why: why(error, "went_on") }), true);
+    if (!error.refused) pause(2000).then(fetchPairs);
   } finally {
     fetching = false;
   }
 }
 
-function answer(choice) {
+function answer(choice, strength = null) {
   if (current === null || (choice === "tie" && !ties)) return;
-  const given = { lease: current.lease, choice, seconds: (performance.now() - shownAt) / 1000 };
-  unsent.add(given.lease);
+  if (find("pair").classList.contains("early")) {
+    pulse();
+    return;
+  }
+  const seconds = Math.min(DAY, (performance.now() - shownAt) / 1000);
+  const given = { lease: current.lease, choice, seconds };
+  if (strength) given.strength = strength;
+  if (find("comment")?.value.trim()) given.comment = find("comment").value.trim();
+  lastGiven = given;
+  unsent.set(given.lease, given);
   sending = sending.then(() => deliver(given));
-  tell(upcoming ? `${said[choice]}. Pair ${pairNumber + 1}.` : `${said[choice]}.`);
+  const side = { tie: say("tie"), skip: say("skipped") }[choice] ?? nameOf(choice);
+  const what = strength ? `${side}: ${say(strength)}` : side;
+  const number = yours + [...unsent.values()].filter((sent) => sent.choice !== "skip").length + 1;
+  tell(say("answered", { what, number }));
   show(upcoming);
   upcoming = null;
+  if (current === null && !navigator.onLine) showNothing("no_connection");
   sending.then(fetchPairs);
 }
 
 async function deliver(given) {
-  for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
+  let wait = 500;
+  for (let again = false; ; again = true) {
     const ticket = ticketFor();
     try {
-      tellProgress((await ask("/api/answer", given)).progress, ticket);
+      const taken = await ask("/api/answer", given);
+      tellProgress(taken.progress, ticket);
+      // Sent again, it was counted the first time, and only the acknowledgement was lost.
+      if (!taken.counted && !again) {
+        await renew().catch(() => {}); // the next may have been answered there too
+        tell(say("answered_before"), true);
+      }
       break;
     } catch (error) {
       if (error.refused) {
-        tell(`Not counted: ${error.message}.`, true);
+        tell(say("not_counted", { why: why(error, "went_on") }), true);
         break;
       }
-      tell("Your last answer is not saved yet; trying again. Keep this page open.", true);
+      tell(say("unsaved"), true);
+      if (current === null) showNothing("no_connection");
       await pause(wait);
+      wait = Math.min(2 * wait, 4000);
     }
   }
   unsent.delete(given.lease);
-  if (unsent.size === 0 && find("status").textContent.startsWith("Your last answer is not saved")) tell("Saved.");
+  if (unsent.size === 0 && find("status").textContent === say("unsaved")) tell(say("saved"));
 }
 
 function undo() {
@@ -171,74 +178,60 @@ function undo() {
     if (undoable === null) return;
     const ticket = ticketFor();
     try {
+      const comment = lastGiven?.lease === undoable ? lastGiven.comment : "";
       const found = await ask("/api/undo", { lease: undoable });
       tellProgress(found.progress, ticket);
       if (current !== null) upcoming = current;
-      show(withElements(found.pair));
-      tell("Taken back. Answer this pair again.");
+      show(withElements(found.pair), comment);
+      tell(say("taken_back"));
     } catch (error) {
-      tell(`Nothing taken back: ${error.message}.`, true);
+      tell(say("not_taken_back", { why: why(error, "only_last") }), true);
     }
   });
 }
 
-// Keys, clicks and leaving
-
-const help = () => find("instructions").showModal();
-const keys = {
-  ArrowLeft: () => answer("left"),
-  ArrowRight: () => answer("right"),
-  ArrowDown: () => answer("tie"),
-  t: () => answer("tie"),
-  s: () => answer("skip"),
-  u: undo,
-  Backspace: undo,
-  "?": help,
-};
-
-// Who came to a sound or a long text by Tab plays, seeks and scrolls it with the keys; who used the mouse answers with
-// the keys next, of which the browser tells nothing while the controls of a sound have the focus.
-let tabbed = false;
-
-function keepFocusFromMouse(event) {
-  if (event.target.matches("audio, .parts") && !tabbed) event.target.blur();
-  tabbed = false;
-}
-
-function press(event) {
-  tabbed = event.key === "Tab";
-  const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-  const seeking = event.key.startsWith("Arrow") && event.target.closest("audio");
-  const scrolling = event.key === "ArrowDown" && event.target.matches(".parts");
-  const busy = find("instructions").open || seeking || scrolling;
-  if (!act || busy || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "ArrowDown" && !ties) return; // it scrolls
-  event.preventDefault();
-  act();
-}
-
-function listenToClicks() {
-  for (const button of buttons) {
-    button.addEventListener("click", (event) => {
-      event.stopPropagation();
-      answer(button.dataset.choice);
-    });
+// While the page is looked at, its pairs stay with it; what was answered elsewhere meanwhile gives way to the next.
+async function renew() {
+  const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease);
+  if (holding.length === 0) return;
+  const { held } = await ask("/api/renew", { holding });
+  const lost = (pair) => pair !== null && holding.includes(pair.lease) && !held.includes(pair.lease);
+  if (lost(upcoming)) upcoming = null;
+  if (lost(current)) {
+    show(upcoming);
+    upcoming = null;
+    tell(say("passed_on"));
   }
-  for (const side of ["left", "right"]) {
-    find(side).addEventListener("click", (event) => {
-      const selecting = String(window.getSelection()) !== "";
-      if (!event.target.closest("audio, a") && !selecting) answer(side);
-    });
-  }
-  find("undo").addEventListener("click", undo);
-  find("help").addEventListener("click", help);
 }
 
-document.addEventListener("focusin", keepFocusFromMouse);
-document.addEventListener("keydown", press);
-listenToClicks();
-window.addEventListener("resize", letLongPartsScroll);
-find("pair").addEventListener("load", letLongPartsScroll, true); // of pictures
+function renewIfLookedAt() {
+  if (document.visibilityState !== "visible") return;
+  renew().then(fetchPairs, () => {}); // who cannot be reached now is asked again later
+}
+
+// Instructions: before the first pair, and whenever somebody asks for them
+
+let greeted = !setup.instructions;
+
+function showInstructionsOnce() {
+  if (greeted) return;
+  greeted = true;
+  if (yours > 0) return;
+  const [dialog, button] = [find("instructions"), find("instructions").querySelector("button")];
+  const close = button.textContent;
+  button.textContent = button.dataset.first;
+  dialog.classList.add("first");
+  dialog.addEventListener("close", () => {
+    button.textContent = close;
+    dialog.classList.remove("first");
+    beginViewing();
+  }, { once: true });
+  dialog.showModal();
+}
+
+listen({ answer, undo, help: () => find("instructions").showModal() });
+document.addEventListener("visibilitychange", renewIfLookedAt);
+setInterval(renewIfLookedAt, (1000 * setup.lease) / 3);
 window.addEventListener("beforeunload", (event) => {
   if (unsent.size > 0) event.preventDefault();
 });

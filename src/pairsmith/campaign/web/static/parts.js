@@ -1,0 +1,81 @@
+// What is shown of a pair: texts, pictures and sounds on two sides, and what these sides are called.
+
+import { find } from "./common.js";
+import { pictureOf } from "./picture.js";
+import { say } from "./words.js";
+
+const SIDES = ["left", "right"];
+const stacked = window.matchMedia("(max-width: 40rem) and (orientation: portrait)"); // as in campaign.css
+
+export const nameOf = (side) => say(stacked.matches ? { left: "upper", right: "lower" }[side] : side);
+
+function soundOf(part) {
+  const element = document.createElement("audio");
+  element.controls = true;
+  element.preload = "auto";
+  element.addEventListener("play", () => {
+    for (const other of document.querySelectorAll("audio")) if (other !== element) other.pause();
+  });
+  element.src = part.url;
+  return element;
+}
+
+function textOf(part) {
+  const element = document.createElement("div");
+  element.className = part.kind === "markdown" ? "text" : "text plain";
+  if (part.kind === "markdown") element.innerHTML = part.html; // sanitised by the server
+  else element.textContent = part.text;
+  for (const link of element.querySelectorAll("a")) link.target = "_blank";
+  return element;
+}
+
+const makers = { image: (part) => pictureOf(part.url), audio: soundOf };
+
+// Elements are made when a pair arrives, so that its pictures load before it is shown.
+export function withElements(pair) {
+  const elementsOf = (parts) => parts.map((part) => (makers[part.kind] || textOf)(part));
+  return pair && { ...pair, elements: SIDES.map((side) => elementsOf(pair[side])) };
+}
+
+export function putOnScreen(pair) {
+  SIDES.forEach((side, at) => {
+    const parts = find(side).querySelector(".parts");
+    parts.replaceChildren(...(pair ? pair.elements[at] : []));
+    parts.scrollTop = 0;
+    find(side).hidden = pair === null;
+  });
+  nameSides();
+  letLongPartsScroll();
+}
+
+function nameSides() {
+  for (const side of SIDES) {
+    const name = nameOf(side);
+    find(side).setAttribute("aria-label", name);
+    for (const image of find(side).querySelectorAll("img")) image.alt = say("picture", { side: name });
+    for (const sound of find(side).querySelectorAll("audio")) sound.setAttribute("aria-label", say("sound", { side: name }));
+    for (const button of find(side).querySelectorAll("[data-choice]")) {
+      const { strength } = button.dataset;
+      if (strength) button.setAttribute("aria-label", `${name}: ${say(strength)}`);
+      else button.querySelector("span").textContent = name;
+    }
+  }
+}
+
+export const longParts = () => [...document.querySelectorAll(".parts")]
+  .filter((parts) => parts.scrollHeight > parts.clientHeight + 1);
+
+export const somethingScrolls = () => longParts().length > 0
+  || document.documentElement.scrollHeight > window.innerHeight + 1;
+
+// What is too long for its place can be reached by Tab, and scrolled by keys; then the arrow down is no tie.
+function letLongPartsScroll() {
+  const long = longParts();
+  for (const parts of document.querySelectorAll(".parts")) parts.tabIndex = long.includes(parts) ? 0 : -1;
+  const key = document.querySelector("[data-choice=tie] kbd");
+  if (key) key.textContent = somethingScrolls() ? "T" : "↓";
+}
+
+stacked.addEventListener("change", nameSides);
+window.addEventListener("resize", letLongPartsScroll);
+find("pair").addEventListener("load", letLongPartsScroll, true); // of pictures
