@@ -8,7 +8,7 @@ from pairsmith.campaign.settings import Settings
 STORED = {
     "question": "Which?", "instructions": "*Look*", "k": 7, "answers": 3, "ties": False, "repeats": True,
     "max_per_item": 2, "objective": "d-optimal", "lease": 60.0, "features": ["f", "g"], "grouped": True,
-    "id": "abc", "media": "/pictures", "seal": "def",
+    "id": "abc", "media": "/pictures", "recipe": None, "seal": "def",
 }  # fmt: skip
 
 

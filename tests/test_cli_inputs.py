@@ -33,10 +33,10 @@ def test_without_names_the_number_of_features_has_to_be_right():
 
 def test_a_model_of_other_features_is_refused_as_it_is_read(tmp_path):
     fitted(FEATURES).save(tmp_path / "model.json")
-    again = inputs.read_model(tmp_path / "model.json", FEATURES)
+    again = inputs.read_linear_model(tmp_path / "model.json", FEATURES)
     np.testing.assert_array_equal(again.predict(FEATURES), fitted(FEATURES).predict(FEATURES))
     with pytest.raises(ValueError, match="no column 'b'"):
-        inputs.read_model(tmp_path / "model.json", FEATURES[["a"]])
+        inputs.read_linear_model(tmp_path / "model.json", FEATURES[["a"]])
 
 
 def test_numbers_among_the_options():

@@ -13,6 +13,7 @@ import typer
 from pairsmith.campaign import counted
 from pairsmith.campaign.settings import LEASE_SECONDS
 from pairsmith.cli import campaign_people
+from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
@@ -80,8 +81,13 @@ def create(
     lease: Annotated[
         float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
     ] = LEASE_SECONDS / 60,
+    text: TextColumns = None,
+    image: ImageColumns = None,
+    dimensions: Dimensions = None,
 ) -> None:
     """Make a campaign from a table of items.
+
+    Where nothing says what the features are and there are no numbers, they are made from the texts and images shown.
 
     [bold]pairsmith campaign create retina.db --items items.csv --features 'f_*' --show image:path -k 200
     --question 'Which eye looks worse?'[/bold]
@@ -100,8 +106,10 @@ def create(
         raise ValueError(f"--media {media}: there is no such folder")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
-    table, parts = creation.read_items_and_parts(items, show or (), id_column, features or (), group_by)
-    text = _read_instructions(instructions)
+    table, parts, recipe = creation.read_items_and_parts(
+        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions
+    )
+    guidance = _read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
     count = creation.create(
         target,
@@ -111,7 +119,7 @@ def create(
         k=k,
         labels=labelled,
         better=None if better is None or labelled is None else as_label(better, labelled[1]),
-        instructions=text,
+        instructions=guidance,
         answers_per_pair=answers_per_pair,
         ties=ties,
         repeats=repeats,
@@ -120,7 +128,11 @@ def create(
         lease_seconds=lease * 60,
         progress=sys.stderr.isatty(),
         media=media,
+        recipe=recipe,
     )
+    if recipe is not None:
+        given = "" if text or image else "No numbers are given: "
+        say(f"{given}{'f' if given else 'F'}eatures are made from {'; '.join(recipe.sentences())}.")
     say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
     say(f"Label them with: pairsmith label {shown(target)}")
 

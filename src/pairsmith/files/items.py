@@ -74,7 +74,7 @@ def read_items(
 
     raw = read_raw_items(path, id_column, group_by)
     key, columns = raw.key, [raw.key, *raw.table.columns]
-    chosen = [] if features is None else _feature_columns(columns, key, group_by, features, path)
+    chosen = [] if features is None else feature_columns(columns, key, group_by, features, path)
     if not chosen and features is not None and not may_lack_features:
         raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     values = raw.table[chosen]
@@ -121,7 +121,7 @@ def read_raw_items(
     return RawItems(key, table.drop(columns=key).set_index(pd.Index(ids)), groups)
 
 
-def _feature_columns(
+def feature_columns(
     columns: list[str], key: str, group_by: str | None, patterns: Sequence[str], path: Path
 ) -> list[str]:
     """The columns that match the patterns, or, without any, all but those of ids and groups."""

@@ -7,6 +7,7 @@
     columns       numbers, dates and categories
     embeddings    embeddings that are installed, by name; what they gave is kept in a cache
     axes          principal axes of dense vectors
+    from_files    items of a file, with features by a recipe
     tables        tables that users pass, as frames of raw columns with ids
     stored        arrays inside JSON
     progress      a bar for what takes long

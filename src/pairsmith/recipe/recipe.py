@@ -123,6 +123,16 @@ class Recipe:
         """Of the features."""
         return [one.name_of(part) for one, made in self.columns for part in made.names]
 
+    @property
+    def embeds(self) -> bool:
+        """Whether it asks an embedding."""
+        return any(one.embedding for one, _ in self.columns)
+
+    @property
+    def written_columns(self) -> list[str]:
+        """The columns that are read as they are written, even where they look like numbers."""
+        return [one.column for one, _ in self.columns if one.kind in ("text", "image", "category")]
+
     def sentences(self) -> list[str]:
         """Which columns were used and how, and how much of their variance is kept."""
         told = []

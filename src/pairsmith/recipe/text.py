@@ -97,16 +97,24 @@ class TextAxes:
         axes = from_stored(content["axes"], "<f4", 2)
         if (len(words), len(runs), len(words) + len(runs)) != (len(word_idf), len(run_idf), len(axes)):
             raise ValueError("the parts do not agree")
+        if np.any(runs < 0) or np.any(runs >= 1 << _BITS):
+            raise ValueError("a number is no run")
         return cls(words, word_idf, runs, run_idf, axes, float(content["kept"]))
 
     def _weights(self, texts: Sequence[str]) -> Iterator[Any]:
         """Sparse TF-IDF weights of words and runs, of a block of texts at a time."""
         for block in _blocks(texts):
-            runs = _run_counts(block)[:, self.runs]
-            parts = [_weighed(runs, self.run_idf)]
+            parts = [_weighed(_run_counts(block, self._column_of_run), self.run_idf)]
             if self.words:
                 parts.insert(0, _weighed(self._counter.transform(block), self.word_idf))
             yield sparse.hstack(parts, format="csr")
+
+    @cached_property
+    def _column_of_run(self) -> npt.NDArray[np.int32]:
+        """By its number; -1 for a run that does not count."""
+        column = np.full(1 << _BITS, -1, dtype=np.int32)
+        column[self.runs] = np.arange(len(self.runs))
+        return column
 
     @cached_property
     def _counter(self) -> CountVectorizer:
@@ -158,23 +166,31 @@ def _weighed(counts: Any, idf: Floats) -> Any:
     return normalize(weights, copy=False)
 
 
-def _run_counts(texts: Sequence[str]) -> Any:
-    """How often each text has each run of characters: (texts, 2^18), runs numbered by a hash."""
+def _run_counts(texts: Sequence[str], column: npt.NDArray[np.int32] | None = None) -> Any:
+    """How often each text has each run of characters: (texts, 2^18), a column for each number that the hash can give.
+
+    With `column`, the columns are those that it gives to the numbers of runs; runs to which it gives -1 do not count.
+    """
     bare = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
     spaced = [f" {text} " if text else "" for text in bare]  # so that beginnings and ends of words are runs as well
     letters = np.frombuffer("".join(spaced).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint64)
-    text = np.repeat(np.arange(len(texts)), [len(one) for one in spaced])
-    rows, numbers = [], []
+    text = np.repeat(np.arange(len(texts), dtype=np.int32), [len(one) for one in spaced])
+    rows, columns = [], []
     key = letters
     for length in _RUNS:
         key = (key[:-1] * _MULTIPLIER + letters[length - 1 :]) * _MULTIPLIER
-        inside = text[: len(key)] == text[length - 1 :]  # begins and ends in the same text
-        rows.append(text[: len(key)][inside])
-        numbers.append((key[inside] >> np.uint64(64 - _BITS)).astype(np.int64))
-    row, number = np.concatenate(rows), np.concatenate(numbers)
-    counts = sparse.csr_array((np.ones(len(row)), (row, number)), shape=(len(texts), 1 << _BITS))
-    counts.sum_duplicates()
-    return counts
+        counts = text[: len(key)] == text[length - 1 :]  # begins and ends in the same text
+        found = (key >> np.uint64(64 - _BITS)).astype(np.int32)
+        if column is not None:
+            found = column[found]
+            counts &= found >= 0
+        rows.append(text[: len(key)][counts])
+        columns.append(found[counts])
+    row, at = np.concatenate(rows), np.concatenate(columns)
+    width = 1 << _BITS if column is None else int(column.max(initial=-1)) + 1
+    counted = sparse.csr_array((np.ones(len(row), dtype=np.int32), (row, at)), shape=(len(texts), width))
+    counted.sum_duplicates()
+    return counted
 
 
 def _blocks(texts: Sequence[str]) -> Iterator[list[str]]:
