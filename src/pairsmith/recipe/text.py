@@ -31,7 +31,7 @@ from sklearn.preprocessing import normalize
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.recipe.stored import from_stored, to_stored
 
-SAMPLE = 20_000  # texts that the vocabulary and the axes are found from
+SAMPLE = 10_000  # texts that the vocabulary and the axes are found from
 _RUNS = (2, 3)  # lengths of the runs of characters; 4 besides took half as long again and ranked no better
 _BITS = 18  # of the number of a run
 _MOST_TERMS = 20_000  # words, and runs as many
@@ -61,7 +61,7 @@ class TextAxes:
         words, word_idf = _vocabulary(sample)
         runs, run_idf = _frequent_runs(sample)
         start = cls(words, word_idf, runs, run_idf, np.zeros((len(words) + len(runs), 0), dtype=np.float32), 0.0)
-        weights = sparse.vstack(list(start._weights(sample)), format="csr")
+        weights = sparse.vstack(list(start._weights(sample)), format="csr").astype(np.float32)
         dimensions = min(dimensions, weights.shape[1], max(1, len(sample) - 1))
         svd = TruncatedSVD(dimensions, n_iter=_ITERATIONS, random_state=seed).fit(weights)
         kept = float(np.clip(np.nan_to_num(svd.explained_variance_ratio_).sum(), 0, 1))
