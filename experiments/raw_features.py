@@ -49,7 +49,9 @@ def _pixels(seed: int) -> np.ndarray:
     return (255 - ps.datasets.digits().X[items] * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8)
 
 
-def repetition(name: str, seed: int, data: Path, marks: list[int]) -> list[dict[str, object]]:
+def repetition(
+    name: str, seed: int, data: Path, marks: list[int], dimensions: int | None = None
+) -> list[dict[str, object]]:
     """Both kinds of features after the same answers."""
     rows: list[dict[str, object]] = []
     given = sets.trial(name, seed, data)
@@ -57,7 +59,8 @@ def repetition(name: str, seed: int, data: Path, marks: list[int]) -> list[dict[
     numbers = sets.trial(name, seed, data, np.arange(n)[:, None])  # the same trial, of items known by their row
     with tempfile.TemporaryDirectory() as folder:
         table, columns = raw_table(name, seed, data, Path(folder))
-        recipe, X = ps.Recipe.fit_apply(table.iloc[numbers.X[:, 0]].reset_index(drop=True), **columns, folder=folder)
+        at_hand = table.iloc[numbers.X[:, 0]].reset_index(drop=True)
+        recipe, X = ps.Recipe.fit_apply(at_hand, **columns, folder=folder, dimensions=dimensions)
         unseen = recipe.apply(table.iloc[numbers.unseen_X[:, 0]].reset_index(drop=True), folder=folder)
     rng = np.random.default_rng([seed, 7])
     pairs = given.draw(min(marks[-1], len(given.pairs)), rng)
@@ -78,6 +81,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("data"), help="the folder with the sets' files")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--repetitions", type=int, default=None)
+    parser.add_argument("--dimensions", type=int, default=None, help="axes that a column gets")
     parser.add_argument("--quick", action="store_true")
     chosen = parser.parse_args()
     marks = [200] if chosen.quick else [200, 1000]
@@ -86,7 +90,8 @@ def main() -> None:
     for name in common.there([name for name in chosen.sets if name != "digits"], chosen.data) + (
         ["digits"] if "digits" in chosen.sets else []
     ):
-        found = pd.DataFrame([row for seed in range(repetitions) for row in repetition(name, seed, chosen.data, marks)])
+        units = [repetition(name, seed, chosen.data, marks, chosen.dimensions) for seed in range(repetitions)]
+        found = pd.DataFrame([row for unit in units for row in unit])
         for (k, kind), part in found.groupby(["K", "features"]):
             error = part.right.std() / np.sqrt(len(part)) if len(part) > 1 else np.nan
             table.add_row(name, str(k), kind, str(part["columns"].iloc[0]), f"{part.right.mean():.3f}", f"{error:.3f}")

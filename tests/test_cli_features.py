@@ -99,6 +99,10 @@ def test_a_campaign_is_made_from_texts_alone_and_its_model_ranks_new_ones(run):
     code, out, err = run("rank new.csv model.json")
     assert code == 0
     assert len(out.splitlines()) == 11
+    assert run("rank c.db model.json")[0] == 0
+    run("fit reviews.csv answers.csv --text review --image photo --dimensions 3 -o other.json --linear")
+    for line in ("rank c.db other.json", "select c.db -k 2 --objective entropy --model other.json"):
+        assert refused(run(line), "other.json: its features were made otherwise than those of the campaign"), line
 
 
 def test_a_campaign_whose_texts_are_named_or_that_has_numbers(run):

@@ -78,6 +78,15 @@ def test_new_rows_get_the_same_features_from_a_file_too(table, tmp_path):
     assert recipe.apply(new, folder=tmp_path).index.tolist() == [0, 1]
 
 
+def test_a_model_keeps_the_recipe(table, tmp_path):
+    recipe, X = ps.Recipe.fit_apply(table, text=["review"], columns=["price"])
+    for model in (ps.BradleyTerry(1.0), ps.BradleyTerryGP()):
+        model.fit(X, comparisons=[[0, 1], [1, 2]], outcomes=[1, 1]).save(tmp_path / "model.json", recipe)
+        assert ps.Recipe.load(tmp_path / "model.json").names == recipe.names
+        assert type(model).load(tmp_path / "model.json").rank(recipe.apply(table)).shape[0] == 50
+    assert repr(recipe) == "Recipe(review: text, price: number)"
+
+
 def test_the_recipe_says_what_it_used(table, tmp_path):
     recipe = ps.Recipe.fit(table.assign(note=[f"note {row}" for row in range(50)]), **OPTIONS, folder=tmp_path)
     told = recipe.sentences()

@@ -22,9 +22,7 @@ campaign = typer.Typer(help="Make a labelling campaign, invite people, export an
 @campaign.command()
 def create(
     target: Annotated[str, typer.Argument(help="A new file, such as retina.db, or a postgresql:// URL.")],
-    items: Annotated[
-        Path, typer.Option(help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")
-    ],
+    items: Annotated[Path, typer.Option(help="Items: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")],
     question: Annotated[str, typer.Option(help="What people are asked of each pair.")],
     k: Annotated[
         int, typer.Option("-k", "--pairs", help="How many pairs a round has; more where people outrun it.", metavar="K")

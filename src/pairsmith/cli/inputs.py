@@ -73,11 +73,21 @@ def read_features(
     return read_items(path, id_column, features, group_by, may_lack_features=may_lack_features), None
 
 
-def recipe_of(model: Path) -> Recipe | None:
-    """What made the features of a model that pairsmith fit wrote, None where they were there already."""
+def check_recipe(model: Path, own: dict[str, Any] | None) -> None:
+    """Refuse a model whose features were made otherwise than those of a campaign: names alone do not tell."""
+    if _stored_recipe(model) != own:
+        raise ValueError(f"{model}: its features were made otherwise than those of the campaign; fit the campaign")
+
+
+def _stored_recipe(model: Path) -> Any:
     from pairsmith.model.saved import read_checked
 
-    content = read_checked(model, None, lambda content: content.get("recipe"))
+    return read_checked(model, None, lambda content: content.get("recipe"))
+
+
+def recipe_of(model: Path) -> Recipe | None:
+    """What made the features of a model that pairsmith fit wrote, None where they were there already."""
+    content = _stored_recipe(model)
     if content is None:
         return None
     from pairsmith.recipe.recipe import Recipe

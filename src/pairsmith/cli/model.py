@@ -14,7 +14,7 @@ import typer
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.fitting import campaign_evidence, fit_gp, fit_linear, table_evidence
-from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns, load_model, matching, recipe_of
+from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns, check_recipe, load_model, matching, recipe_of
 from pairsmith.cli.output import (
     check_place,
     check_stdout,
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    items: Annotated[
-        str, typer.Argument(help="Items with numeric features, as for select; or a campaign.", metavar="ITEMS")
-    ],
+    items: Annotated[str, typer.Argument(help="Items, as for select; or a campaign.", metavar="ITEMS")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the model (.json).")],
     answers: Annotated[
         list[Path] | None,
@@ -236,6 +234,8 @@ def _model_and_features(
     fitted = None if model is None else load_model(model)
     if is_campaign(items):
         asked = opening.snapshot_of(items, id_column)
+        if model is not None:
+            check_recipe(model, asked.recipe)
         from pairsmith.campaign.learning import fit_model
 
         fitted = fitted or fit_model(asked)

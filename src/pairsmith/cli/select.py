@@ -18,6 +18,7 @@ from pairsmith.cli.inputs import (
     ImageColumns,
     TextColumns,
     as_number,
+    check_recipe,
     cluster,
     read_features,
     read_linear_model,
@@ -51,8 +52,8 @@ def select(
     items: Annotated[
         str,
         typer.Argument(
-            help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy; or a campaign, whose answers are"
-            " built on.",
+            help="Items: .csv, .tsv, .jsonl, .parquet or .npy, with numeric features, or with --text or --image; or a"
+            " campaign, whose answers are built on.",
             metavar="ITEMS",
         ),
     ],
@@ -207,6 +208,8 @@ def _from_campaign(
 ) -> Selection:
     """The next pairs of a campaign, which has its own answer to the options that are refused."""
     asked = opening.snapshot_of(target, *refused)
+    if model is not None:
+        check_recipe(model, asked.recipe)
     from pairsmith.campaign.planning import next_pairs
 
     with resumable(options["checkpoint"]), cluster(dask) as client:

@@ -54,10 +54,9 @@ def embed(
             known[key] = np.frombuffer(vector, dtype="<f8")
         new = list({key: value for key, value in zip(keys, values, strict=True) if key not in known}.items())
         tell(len(values) - len(new))
-        function = find(name) if new else None
+        function = find(name) if new else list  # weights are loaded only where they are needed
         for low in range(0, len(new), _BATCH):
             some = new[low : low + _BATCH]
-            assert function is not None
             found = _checked(function([value for _, value in some]), len(some), name)
             known |= {key: vector for (key, _), vector in zip(some, found, strict=True)}
             rows = [(key, known[key].astype("<f8").tobytes()) for key, _ in some]

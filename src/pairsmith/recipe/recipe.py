@@ -46,7 +46,7 @@ _READERS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recipe:
     """What turns the columns of a table into features. `fit` makes one, `apply` uses it."""
 
@@ -117,6 +117,9 @@ class Recipe:
                 for (one, made), own in zip(self.columns, values, strict=True)
             ]
         return self._framed(np.hstack(blocks), ids, len(frame))
+
+    def __repr__(self) -> str:
+        return f"Recipe({', '.join(f'{one.column}: {one.kind}' for one, _ in self.columns)})"
 
     @property
     def names(self) -> list[str]:
