@@ -1,5 +1,6 @@
 """Recipes: fitted once, applied to new rows with the same result, kept as JSON."""
 
+import inspect
 import json
 import pickletools
 
@@ -10,6 +11,7 @@ from PIL import Image
 
 import pairsmith as ps
 from pairsmith.recipe.embeddings import EMBEDDINGS
+from pairsmith.recipe.recipe import Options
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "猫", "犬", "😀"]
 
@@ -125,6 +127,11 @@ def test_a_model_learns_from_texts(table):
     assert np.corrcoef(model.decision_function(X), liked)[0, 1] > 0.8
 
 
+def test_type_checkers_know_every_option():
+    of_fit = inspect.signature(ps.Recipe.fit_apply).parameters
+    assert list(Options.__annotations__) == [name for name in of_fit if name != "table"]
+
+
 def test_what_is_refused(table, tmp_path):
     for change, told in (
         ({"table": table[:1]}, "table has 1 row; at least two"),
@@ -134,6 +141,8 @@ def test_what_is_refused(table, tmp_path):
     ):
         with pytest.raises(ValueError, match=told):
             ps.features(**({"table": table, **OPTIONS, "folder": tmp_path} | change))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'texts'"):
+        ps.features(table, texts=["review"])
     recipe = ps.Recipe.fit(table, text=["review"], columns=[])
     with pytest.raises(ValueError, match="has no column 'review'"):
         recipe.apply(table[["price"]])

@@ -28,11 +28,21 @@ _BATCH = 256
 _MEAN, _SPREAD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])  # of ImageNet, as its models expect
 
 
-def find(name: str) -> Embed:
-    """The function that this name stands for."""
-    source, _, model = name.partition(":")
+def check(name: str) -> None:
+    """Refuse what is no embedding, or not installed, before any work; weights are looked for when they are needed."""
+    source = name.partition(":")[0]
     if source not in EMBEDDINGS:
         raise ValueError(f"there is no embedding {source!r}; choose one of {', '.join(EMBEDDINGS)}")
+    module = _MODULES.get(source)
+    if module is not None and find_spec(module) is None:
+        package = module.replace("_", "-")
+        raise ValueError(f"the embedding {source!r} needs {package}; pip install {package}")
+
+
+def find(name: str) -> Embed:
+    """The function that this name stands for."""
+    check(name)
+    source, _, model = name.partition(":")
     return EMBEDDINGS[source](model)
 
 
@@ -81,13 +91,7 @@ def _checked(found: Any, n: int, name: str) -> Floats:
     return array
 
 
-def _needs(module: str, package: str) -> None:
-    if find_spec(module) is None:
-        raise ValueError(f"this embedding needs {package}; pip install {package}")
-
-
 def _sentence_transformers(model: str) -> Embed:
-    _needs("sentence_transformers", "sentence-transformers")
     from sentence_transformers import SentenceTransformer
 
     model = model or "all-MiniLM-L6-v2"
@@ -102,7 +106,6 @@ def _sentence_transformers(model: str) -> Embed:
 
 
 def _fastembed(model: str) -> Embed:
-    _needs("fastembed", "fastembed")
     from fastembed import TextEmbedding
 
     model = model or "BAAI/bge-small-en-v1.5"
@@ -118,7 +121,6 @@ def _fastembed(model: str) -> Embed:
 
 def _onnx(model: str) -> Embed:
     """A model of images in a file: its one input is (n, 3, side, side), standardised as of ImageNet."""
-    _needs("onnxruntime", "onnxruntime")
     if not model or not Path(model).is_file():
         raise ValueError(f"onnx: there is no model file {model!r}; name one, such as onnx:resnet18.onnx")
     from onnxruntime import InferenceSession
@@ -138,6 +140,7 @@ def _onnx(model: str) -> Embed:
     return vectors
 
 
+_MODULES = {"sentence-transformers": "sentence_transformers", "fastembed": "fastembed", "onnx": "onnxruntime"}
 EMBEDDINGS: dict[str, Callable[[str], Embed]] = {
     "sentence-transformers": _sentence_transformers,
     "fastembed": _fastembed,

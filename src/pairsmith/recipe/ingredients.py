@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairsmith.recipe.columns import as_categories, as_days, as_numbers, is_missing, kind_of, shown
+from pairsmith.recipe.embeddings import check as check_embedding
 from pairsmith.recipe.embeddings import embed
 from pairsmith.recipe.images import check_images, describe
 from pairsmith.recipe.progress import Progress
@@ -82,6 +83,8 @@ def checked(frame: pd.DataFrame, ids: Any, one: Wanted, folder: Path, fitting: b
     """The values of a column, as its kind takes them; what is wrong with one is said with its row and column."""
     if one.column not in frame.columns:
         raise ValueError(f"the table has no column {one.column!r}, which the recipe was made from")
+    if one.embedding:
+        check_embedding(one.embedding)
     values, place = frame[one.column].tolist(), _place(ids, one.column)
     if one.kind == "text":
         return _as_texts(values, place, one.column, fitting)

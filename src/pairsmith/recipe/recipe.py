@@ -13,7 +13,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -46,6 +46,22 @@ _READERS: dict[str, Any] = {
 }
 
 
+class Options(TypedDict, total=False):
+    """What `features` can be told, for whoever checks types; its docstring says what each means."""
+
+    text: Sequence[str]
+    image: Sequence[str]
+    category: Sequence[str]
+    columns: Sequence[str] | None
+    dimensions: int | None
+    text_embedding: str | None
+    image_embedding: str | None
+    folder: str | os.PathLike[str]
+    cache: str | os.PathLike[str] | None
+    progress: bool
+    random_state: int
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Recipe:
     """What turns the columns of a table into features. `fit` makes one, `apply` uses it."""
@@ -56,7 +72,7 @@ class Recipe:
     left_out: dict[str, str]  # columns that were not used, and why
 
     @classmethod
-    def fit(cls, table: Any, **options: Any) -> Recipe:
+    def fit(cls, table: Any, **options: Unpack[Options]) -> Recipe:
         """A recipe for tables like this one; options are those of `features`."""
         return cls.fit_apply(table, **options)[0]
 
@@ -217,7 +233,7 @@ def _fitted(one: Wanted, raw: Any, dimensions: int, seed: int) -> Made:
     return maker.fit(raw, dimensions, seed)
 
 
-def features(table: Any, **options: Any) -> pd.DataFrame:
+def features(table: Any, **options: Unpack[Options]) -> pd.DataFrame:
     """Numeric features of the rows of a table, made from raw texts, images and plain columns.
 
     Parameters
