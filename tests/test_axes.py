@@ -25,6 +25,13 @@ def test_the_units_of_a_block_do_not_matter():
     np.testing.assert_allclose(PrincipalAxes.fit(scaled, 4, 0, blocks=[3]).apply(scaled), found, atol=1e-5)
 
 
+def test_rounding_is_no_axis():
+    vectors = np.random.default_rng(0).standard_normal((3, 6))[np.arange(30) % 3]
+    axes = PrincipalAxes.fit(vectors, 5, seed=0)
+    assert len(axes.names) == 2  # three points lie in a plane
+    assert axes.kept == pytest.approx(1)
+
+
 def test_as_json_and_vectors_that_are_all_alike():
     vectors = np.random.default_rng(0).standard_normal((10, 4))
     axes = PrincipalAxes.fit(vectors, 99, seed=0)

@@ -130,7 +130,7 @@ def test_embeddings_are_kept_beside_the_output(run, monkeypatch):
     line = "features reviews.csv --text review --text-embedding letters -o f.csv --save-recipe r.json"
     code, out, _ = run(line)
     assert code == 0
-    assert out.startswith("review: text by letters, 6 features, ")
+    assert out.startswith("review: text by letters, 5 features, ")
     assert Path("f.csv.cache").exists()
     count = len(asked)
     run(line)

@@ -146,6 +146,8 @@ def test_what_is_refused(table, tmp_path):
     recipe = ps.Recipe.fit(table, text=["review"], columns=[])
     with pytest.raises(ValueError, match="has no column 'review'"):
         recipe.apply(table[["price"]])
+    with pytest.raises(ValueError, match="table has no rows"):
+        recipe.apply(table[:0])
     (tmp_path / "x.json").write_text("{}")
     (tmp_path / "model.json").write_text('{"pairsmith model": 2}')
     for name, told in (("x.json", "is no recipe"), ("model.json", "no model that has one"), ("y.json", "no such file")):

@@ -106,6 +106,11 @@ def test_texts_that_share_nothing_and_texts_without_words():
         assert np.isfinite(TextAxes.fit(texts, 30, seed=0).apply(texts)).all()
 
 
+def test_rounding_is_no_axis():
+    few = some_texts(3)
+    assert len(TextAxes.fit(few * 20, 8, seed=0).names) == 2 + 3
+
+
 def test_a_million_characters_and_unknown_texts():
     long = " ".join(some_texts(200)) * 140
     assert len(long) > 1_000_000

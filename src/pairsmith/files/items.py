@@ -118,7 +118,9 @@ def read_raw_items(
     for name in table.columns.intersection(list(texts)):
         table[name] = as_written(table[name], path)
     groups = None if group_by is None else as_ids(table[group_by], path).to_numpy(dtype=object)
-    return RawItems(key, table.drop(columns=key).set_index(pd.Index(ids)), groups)
+    del table[key]
+    table.index = pd.Index(ids)  # in place: a table may be large
+    return RawItems(key, table, groups)
 
 
 def feature_columns(

@@ -10,10 +10,16 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.decomposition import PCA
 
-from pairsmith.data.arrays import Floats
+from pairsmith.data.arrays import Bools, Floats
 from pairsmith.recipe.stored import from_stored, to_stored
 
 _SAMPLE = 20_000  # vectors that the axes are found from
+_ROUNDING = 1e-5  # of the largest singular value
+
+
+def real_axes(singular_values: Floats) -> Bools:
+    """Which axes are more than rounding, that of float32: where few vectors differ, there are fewer than asked for."""
+    return np.asarray(singular_values > _ROUNDING * singular_values.max(initial=0.0))
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class PrincipalAxes:
         if not np.any(scaled):  # all alike
             return cls(center, np.zeros((len(center), 1), dtype=np.float32), 0.0)
         found = PCA(min(dimensions, *scaled.shape), random_state=seed).fit(scaled)
-        axes = (scale[:, None] * found.components_.T).astype(np.float32)
+        axes = (scale[:, None] * found.components_[real_axes(found.singular_values_)].T).astype(np.float32)
         return cls(center, axes, float(min(1.0, found.explained_variance_ratio_.sum())))
 
     @property

@@ -126,6 +126,8 @@ class Recipe:
     ) -> pd.DataFrame:
         """The features of these rows, indexed by their ids."""
         frame, ids = as_table(table)
+        if len(frame) == 0:
+            raise ValueError("table has no rows; at least one is needed")
         values = [checked(frame, ids, one, Path(folder), fitting=False) for one, _ in self.columns]
         with Progress(progress) as told:
             blocks = [

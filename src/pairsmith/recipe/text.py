@@ -29,6 +29,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from pairsmith.data.arrays import Floats, Ints
+from pairsmith.recipe.axes import real_axes
 from pairsmith.recipe.stored import from_stored, to_stored
 
 SAMPLE = 10_000  # texts that the vocabulary and the axes are found from
@@ -65,7 +66,8 @@ class TextAxes:
         dimensions = min(dimensions, weights.shape[1], max(1, len(sample) - 1))
         svd = TruncatedSVD(dimensions, n_iter=_ITERATIONS, random_state=seed).fit(weights)
         kept = float(np.clip(np.nan_to_num(svd.explained_variance_ratio_).sum(), 0, 1))
-        return cls(words, word_idf, runs, run_idf, svd.components_.T.astype(np.float32), kept)
+        axes = svd.components_[real_axes(svd.singular_values_)].T.astype(np.float32)
+        return cls(words, word_idf, runs, run_idf, axes, kept)
 
     @property
     def names(self) -> list[str]:
