@@ -76,18 +76,22 @@ class Trial(NamedTuple):
         return np.where(pairs[:, 0] == low, outcomes, -outcomes)
 
 
-def trial(name: str, seed: int, folder: Path) -> Trial:
-    """Repetition number `seed` of a set: another split and, as the set has it, other items, another user or draw."""
+def trial(name: str, seed: int, folder: Path, X: np.ndarray | None = None) -> Trial:
+    """Repetition number `seed` of a set: another split and, as the set has it, other items, another user or draw.
+
+    X are other features of all its items than the set has.
+    """
     if name == "synthetic":
         return synthetic(seed)
     if name == "molskill":
-        return molecules(folder / name, seed)
+        own, votes = _molecules(folder / name)
+        return molecules(own if X is None else X, votes, seed)
     if name in VOTED:
-        X, votes = _areas(folder / name) if name == "dar" else _texts(folder / name)
-        return of_votes(X, votes, seed)
+        own, votes = _areas(folder / name) if name == "dar" else _texts(folder / name)
+        return of_votes(own if X is None else X, votes, seed)
     data = common.data_set(name, seed, folder, ties=0)
     certain = data.outcomes != 0
-    return _split(data.X, data.pairs[certain], (data.outcomes[certain] + 1) / 2, seed)
+    return _split(data.X if X is None else X, data.pairs[certain], (data.outcomes[certain] + 1) / 2, seed)
 
 
 def synthetic(seed: int, n: int = 400, d: int = 10) -> Trial:
@@ -108,8 +112,8 @@ def of_votes(X: np.ndarray, votes: np.ndarray, seed: int) -> Trial:
     return _split(X, pairs, chance, seed, scores, float(reliability))
 
 
-def molecules(folder: Path, seed: int) -> Trial:
-    X, votes = _molecules(folder)
+def molecules(X: np.ndarray, votes: np.ndarray, seed: int) -> Trial:
+    """Molecules that chemists compared; `votes` has the preferred one first, a row a vote."""
     held = np.random.default_rng([seed, 1]).permutation(len(votes)) < len(votes) // 4
     gone = np.zeros(len(X), dtype=bool)
     gone[votes[held]] = True
@@ -187,21 +191,29 @@ def _areas(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1)
 def _texts(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    texts = pd.read_csv(folder / "texts.csv").text.fillna("")
     votes = pd.read_csv(folder / "pairs.csv")[["winner", "loser"]].to_numpy()
-    return _of_texts(TfidfVectorizer(sublinear_tf=True, min_df=2), texts), votes
+    return _of_texts(TfidfVectorizer(sublinear_tf=True, min_df=2), jokes(folder)), votes
+
+
+def jokes(folder: Path) -> np.ndarray:
+    """The texts of humour."""
+    return pd.read_csv(folder / "texts.csv").text.fillna("").to_numpy(dtype=object)
 
 
 @lru_cache(maxsize=1)
 def _molecules(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Molecules by the pieces of their SMILES; votes, the one of label 1 first."""
     table = pd.read_csv(folder / "production_public.csv")
-    both = table[["smiles_i", "smiles_j"]].to_numpy()
-    numbers, smiles = pd.factorize(both.ravel(), sort=True)
-    votes = numbers.reshape(both.shape)
+    names = smiles(folder)
+    votes = np.searchsorted(names, table[["smiles_i", "smiles_j"]].to_numpy())
     votes = np.where(table.label.to_numpy()[:, None] == 1, votes, votes[:, ::-1])
     pieces = TfidfVectorizer(analyzer="char", lowercase=False, ngram_range=(1, 3), sublinear_tf=True, min_df=5)
-    return _of_texts(pieces, smiles), votes[votes[:, 0] != votes[:, 1]]
+    return _of_texts(pieces, names), votes[votes[:, 0] != votes[:, 1]]
+
+
+def smiles(folder: Path) -> np.ndarray:
+    """The molecules, by their SMILES in alphabetic order."""
+    return np.unique(pd.read_csv(folder / "production_public.csv")[["smiles_i", "smiles_j"]].to_numpy().astype(object))
 
 
 def _of_texts(vectorizer: TfidfVectorizer, texts: object) -> np.ndarray:

@@ -12,9 +12,9 @@ import pairsmith
 
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {  # every room may also import from data and files
-    "__init__": {"selection", "model", "design", "datasets", "plot"},
-    "cli": {"campaign", "selection", "criteria", "cluster", "model", "datasets", "plot"},
-    "campaign": {"selection", "criteria", "model", "design", "datasets"},
+    "__init__": {"selection", "model", "design", "datasets", "plot", "recipe"},
+    "cli": {"campaign", "selection", "criteria", "cluster", "model", "datasets", "plot", "recipe"},
+    "campaign": {"selection", "criteria", "model", "design", "datasets", "recipe"},
     "plot": {"model"},
     "selection": {"starting_point", "affordable", "problem", "criteria", "run", "cluster", "model", "paper", "design"},
     "starting_point": {"criteria", "cluster", "design"},
@@ -28,6 +28,7 @@ ARROWS = {  # every room may also import from data and files
     "paper": {"design"},
     "datasets": {"model"},
     "model": {"design"},
+    "recipe": set(),
     "design": set(),
     "data": set(),
     "files": set(),

@@ -179,7 +179,7 @@ def test_files_that_are_not_what_they_claim_are_named(run, folder):
 
 def test_features_are_the_columns_that_are_not_shown(folder):
     pd.read_csv("items.csv").drop(columns=["path", "prompt"]).to_csv("few.csv", index=False)
-    items, shown = read_items_and_parts(folder / "few.csv", ["text:note"])
+    items, shown, _ = read_items_and_parts(folder / "few.csv", ["text:note"])
     assert list(items.features.columns) == ["f_1", "f_2"]
     assert shown[0] == [("text", "note <b>0</b>")]
 

@@ -13,6 +13,7 @@ import model_report
 import numpy as np
 import pandas as pd
 import pytest
+import raw_features
 import sets
 import worth
 import worth_report
@@ -572,3 +573,20 @@ def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
         (tmp_path / "worth.md").read_text()
     )
     assert {"worth-at-hand.png", "worth-unseen.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.slow
+def test_features_made_from_pictures_are_judged_on_the_trial_of_those_that_were_given(tmp_path, monkeypatch):
+    monkeypatch.setattr(sets, "MOST_JUDGED", 500)
+    rows = raw_features.repetition("digits", 0, tmp_path, [60])
+    assert [(row["features"], row["columns"]) for row in rows] == [("given", 59), ("made", 31)]
+    assert all(row["right"] > 0.6 for row in rows)
+
+
+def test_raw_texts_are_in_the_order_of_the_features_that_were_given(tmp_path):
+    (tmp_path / "production_public.csv").write_text("smiles_i,smiles_j,label\nCC,CO,1\nN,CC,0\nCO,CO,1\n")
+    assert sets.smiles(tmp_path).tolist() == ["CC", "CO", "N"]
+    numbers, votes = np.arange(3)[:, None], np.array([[0, 1], [0, 2]] * 4)
+    trial = sets.molecules(numbers, votes, 0)
+    held = trial.unseen_X[:, 0][trial.unseen]
+    assert {tuple(pair) for pair in held.tolist()} <= {(0, 1), (0, 2)}

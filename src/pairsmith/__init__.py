@@ -18,6 +18,7 @@ The map, from the outside in:
     cluster      the engine's scans on the workers of a Dask cluster
     certificate  how far the picks can be from the best possible ones
     datasets     data to try it on: synthetic, embedded, and loaders for published files
+    recipe       raw texts, images, categories and dates turned into features, in a way that new rows can follow
     model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     engine       the default search: exact, from a few scans of all pairs
     paper        the paper's eight algorithms
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
     from pairsmith.model.gaussian_process import BradleyTerryGP
+    from pairsmith.recipe.recipe import Recipe, features
     from pairsmith.selection import Selection, select
 
 __version__ = "0.1.0.dev0"
@@ -56,6 +58,8 @@ _HOME = {
     "BradleyTerryCV": "model.cross_validation",
     "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
+    "Recipe": "recipe.recipe",
+    "features": "recipe.recipe",
     "Selection": "selection",
     "select": "selection",
 }
@@ -69,9 +73,11 @@ __all__ = [
     "BradleyTerryGP",
     "Design",
     "PairList",
+    "Recipe",
     "Selection",
     "WithinGroups",
     "datasets",
+    "features",
     "plot",
     "select",
 ]

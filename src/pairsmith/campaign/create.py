@@ -29,6 +29,8 @@ from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items
 from pairsmith.files.write import write_whole
 from pairsmith.model.evidence import classes_of
+from pairsmith.recipe.from_files import read_and_fit
+from pairsmith.recipe.recipe import Recipe
 from pairsmith.selection import Selection
 
 KINDS = ("text", "markdown", "image", "audio")
@@ -56,12 +58,14 @@ def create(
     comments: bool = False,
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,
+    recipe: Recipe | None = None,
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
-    Of the two labels `better` is kept as +1, or the greater number, and the other as -1.
+    Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
+    features is kept for items to come.
     """
     check_place(target)
     for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
@@ -97,6 +101,7 @@ def create(
         grouped=items.groups is not None,
         id=secrets.token_hex(16),
         folder=folder,
+        recipe=None if recipe is None else recipe.to_json(),
     )
     _write(target, _sealed(settings, target), _item_rows(stored, shown), first_round.pairs)
     return len(first_round)
@@ -177,27 +182,29 @@ def read_items_and_parts(
     id_column: str | None = None,
     features: Sequence[str] = (),
     group_by: str | None = None,
-) -> tuple[Items, list[Shown]]:
-    """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids."""
+    text: Sequence[str] = (),
+    image: Sequence[str] = (),
+    dimensions: int | None = None,
+) -> tuple[Items, list[Shown], Recipe | None]:
+    """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids.
+
+    And the recipe by which features were made from the columns `text` and `image`. Where none are named, no `features`
+    either, and besides what is shown there are no numbers, these are the texts and images shown.
+    """
     wanted = [_kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
         if show:
             raise ValueError(f"{path}: a .npy file has no columns to --show; use a table")
         items = read_items(path)
-        return items, [[("text", str(name))] for name in items.features.index]
+        return items, [[("text", str(name))] for name in items.features.index], None
     columns = [column for _, column in wanted]
     table = read_table(path, lambda names: [column for column in columns if column in names])
     for column in columns:
         if column not in table.columns:
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
-    key = id_column_of(list(table.columns), id_column)
-    if not features and columns:
-        features = [escape(name) for name in table.columns if name not in (key, "id", group_by, *columns)]
-        if not features:
-            raise ValueError(f"{path}: besides the id and what is shown there are no columns left for features")
-    items = read_items(path, id_column, features, group_by)
+    items, recipe = _items_and_recipe(path, table, wanted, id_column, features, group_by, text, image, dimensions)
     if not wanted:
-        return items, [[("text", str(name))] for name in items.features.index]
+        return items, [[("text", str(name))] for name in items.features.index], recipe
     shown: list[Shown] = [[] for _ in range(len(table))]
     for kind, column in wanted:
         for row, value in enumerate(table[column]):
@@ -208,7 +215,47 @@ def read_items_and_parts(
     for row, parts in enumerate(shown):
         if not parts:
             raise ValueError(f"{path}: item {items.features.index[row]!r} has nothing to show in {', '.join(columns)}")
-    return items, shown
+    return items, shown, recipe
+
+
+def _items_and_recipe(
+    path: Path,
+    table: pd.DataFrame,
+    shown: Sequence[tuple[str, str]],
+    id_column: str | None,
+    features: Sequence[str],
+    group_by: str | None,
+    text: Sequence[str],
+    image: Sequence[str],
+    dimensions: int | None,
+) -> tuple[Items, Recipe | None]:
+    """The items with the features that are asked for, or else with those that can be had."""
+    key, columns = id_column_of(list(table.columns), id_column), [column for _, column in shown]
+    others: Sequence[str] | None = features
+    if not (text or image or features) and shown:
+        left = [name for name in table.columns if name not in (key, "id", group_by, *columns)]
+        if any(table[name].dtype.kind in "biuf" for name in left):
+            features = [escape(name) for name in left]
+        else:
+            text = [column for kind, column in shown if kind in ("text", "markdown")]
+            image = [column for kind, column in shown if kind == "image"]
+            others = None
+            if not text and not image:
+                raise ValueError(f"{path}: besides the id and what is shown there are no columns left for features")
+    if text or image:
+        return read_and_fit(
+            path,
+            text=text,
+            image=image,
+            features=others,
+            id_column=id_column,
+            group_by=group_by,
+            leave_out=[name for name in columns if name not in (*text, *image)],
+            dimensions=dimensions,
+        )
+    if dimensions is not None:
+        raise ValueError("--dimensions is of columns that --text or --image names; name one")
+    return read_items(path, id_column, features, group_by), None
 
 
 def _kind_and_column(entry: str) -> tuple[str, str]:

@@ -31,6 +31,7 @@ class Settings:
     grouped: bool  # whether only items of one group are compared
     id: str | None = None  # of this campaign among all, for its seals
     folder: str | None = None  # holds all files that are shown; None where there are none
+    recipe: dict[str, Any] | None = None  # of the features, as JSON; None where they were there already
     seal: str | None = None  # of whoever made or confirmed the campaign with this folder, see `seals`
     viewing_seconds: float = VIEWING_SECONDS  # for which a pair is on the screen before an answer counts
     graded: bool = False  # whether people say slightly better or much better

@@ -29,6 +29,7 @@ class CampaignSnapshot:
     planned: Ints  # (m, 2) pairs asked or to be asked, in order
     last_pair: int  # the id of the last of them
     answers: pd.DataFrame  # as `answers.standing` gives them
+    recipe: dict[str, Any] | None = None  # of the features, as JSON
 
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
@@ -40,4 +41,6 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
     planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
     last_pair = found[-1].id if found else 0
-    return CampaignSnapshot(items.features, items.groups, items.labeled, items.labels, planned, last_pair, given)
+    return CampaignSnapshot(
+        items.features, items.groups, items.labeled, items.labels, planned, last_pair, given, store.settings.recipe
+    )

@@ -13,6 +13,7 @@ import typer
 from pairsmith.campaign import counted
 from pairsmith.campaign.settings import LEASE_SECONDS, VIEWING_SECONDS
 from pairsmith.cli import campaign_people
+from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
@@ -21,9 +22,7 @@ campaign = typer.Typer(help="Make a labelling campaign, invite people, export an
 @campaign.command()
 def create(
     target: Annotated[str, typer.Argument(help="A new file, such as retina.db, or a postgresql:// URL.")],
-    items: Annotated[
-        Path, typer.Option(help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")
-    ],
+    items: Annotated[Path, typer.Option(help="Items: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")],
     question: Annotated[str, typer.Option(help="What people are asked of each pair.")],
     k: Annotated[
         int, typer.Option("-k", "--pairs", help="How many pairs a round has; more where people outrun it.", metavar="K")
@@ -88,8 +87,13 @@ def create(
         bool, typer.Option("--graded", help="People say slightly or much better; both weigh in the model.")
     ] = False,
     comments: Annotated[bool, typer.Option("--comments", help="People may add a comment to an answer.")] = False,
+    text: TextColumns = None,
+    image: ImageColumns = None,
+    dimensions: Dimensions = None,
 ) -> None:
     """Make a campaign from a table of items.
+
+    Where nothing says what the features are and there are no numbers, they are made from the texts and images shown.
 
     [bold]pairsmith campaign create retina.db --items items.csv --features 'f_*' --show image:path -k 200
     --question 'Which eye looks worse?'[/bold]
@@ -110,8 +114,10 @@ def create(
         raise ValueError(f"--media {media}: there is no such folder")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
-    table, parts = creation.read_items_and_parts(items, show or (), id_column, features or (), group_by)
-    text = _read_instructions(instructions)
+    table, parts, recipe = creation.read_items_and_parts(
+        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions
+    )
+    guidance = _read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
     count = creation.create(
         target,
@@ -121,7 +127,7 @@ def create(
         k=k,
         labels=labelled,
         better=None if better is None or labelled is None else as_label(better, labelled[1]),
-        instructions=text,
+        instructions=guidance,
         answers_per_pair=answers_per_pair,
         ties=ties,
         repeats=repeats,
@@ -133,7 +139,11 @@ def create(
         comments=comments,
         progress=sys.stderr.isatty(),
         media=media,
+        recipe=recipe,
     )
+    if recipe is not None:
+        given = "" if text or image else "No numbers are given: "
+        say(f"{given}{'f' if given else 'F'}eatures are made from {'; '.join(recipe.sentences())}.")
     say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
     say(f"Label them with: pairsmith label {shown(target)}")
 

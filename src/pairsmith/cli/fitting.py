@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairsmith.cli import opening
-from pairsmith.cli.inputs import as_number
+from pairsmith.cli.inputs import as_number, read_features
 from pairsmith.cli.output import counted
 from pairsmith.data.names import printable
 
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from pairsmith.files.answers import AnswerTable
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
+    from pairsmith.recipe.recipe import Recipe
 
 FEW = 10  # held-out answers: on fewer, a figure says little
 MOST_RATERS = 12  # are shown
 
 
-def campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict[str, Any], Floats]:
-    """A campaign's features, its labels and answers as BradleyTerryGP.fit takes them, and what each of them weighs."""
+def campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict[str, Any], Floats, Recipe | None]:
+    """A campaign's features, its labels and answers as BradleyTerryGP.fit takes them, and what each of them weighs.
+
+    And the recipe of its features, None where they were there already.
+    """
     import numpy as np
 
     asked = opening.snapshot_of(target, *refused)
@@ -35,7 +39,12 @@ def campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict
     if "comparisons" not in known:
         raise ValueError(f"{opening.shown(target)} has no answers yet; label some pairs first")
     ones = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
-    return asked.features, known, known.pop("sample_weight", ones)
+    recipe = None
+    if asked.recipe is not None:
+        from pairsmith.recipe.recipe import Recipe
+
+        recipe = Recipe.from_json(asked.recipe)
+    return asked.features, known, known.pop("sample_weight", ones), recipe
 
 
 def table_evidence(
@@ -46,29 +55,32 @@ def table_evidence(
     id_column: str | None,
     features: list[str] | None,
     may_lack_features: bool,
-) -> tuple[pd.DataFrame, dict[str, Any], Floats, Any]:
-    """The same from files; and the better one of the two labels, None where nobody says."""
+    **raw: Any,
+) -> tuple[pd.DataFrame, dict[str, Any], Floats, Any, Recipe | None]:
+    """The same from files; the better one of the two labels, None where nobody says; the recipe of the features.
+
+    `raw` has the options of `read_features` that name texts and images.
+    """
     import numpy as np
 
     from pairsmith.files.answers import read_answers
-    from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
     if not answers:
         raise ValueError("ANSWERS is missing: name at least one file of answers, or a campaign instead of items")
-    table = read_items(Path(items), id_column, features, may_lack_features=may_lack_features)
+    table, recipe = read_features(Path(items), id_column, features, may_lack_features=may_lack_features, **raw)
     parts = {path: read_answers(path, table) for path in answers}
     known = _together(parts)
     weights = np.concatenate([part.counts for part in parts.values()])
     if len(weights) == 0 and not labels:
         raise ValueError(f"{answers[0]} holds no answers yet; nothing can be learned from it")
     if not labels:
-        return table.features, known, weights, None
+        return table.features, known, weights, None, recipe
     known["labeled"], known["y"] = read_labels(labels, table)
     better_label = None if better is None else as_label(better, known["y"])
-    return table.features, known, np.concatenate([np.ones(len(known["y"])), weights]), better_label
+    return table.features, known, np.concatenate([np.ones(len(known["y"])), weights]), better_label, recipe
 
 
 def _together(parts: dict[Path, AnswerTable]) -> dict[str, Any]:

@@ -2,17 +2,97 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pairsmith.files.items import Items
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
+    from pairsmith.recipe.recipe import Recipe
+
+TextColumns = Annotated[
+    list[str] | None,
+    typer.Option("--text", help="A column of texts to make features from; may be repeated.", metavar="COLUMN"),
+]
+ImageColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--image",
+        help="A column of image files, seen from the table's folder, to make features from; may be repeated.",
+        metavar="COLUMN",
+    ),
+]
+Dimensions = Annotated[
+    int | None,
+    typer.Option(
+        help="How many axes a column of --text or --image gets at most. Default: the root of the number of items, up"
+        " to 30.",
+        metavar="COUNT",
+    ),
+]
+
+
+def read_features(
+    path: Path,
+    id_column: str | None,
+    features: list[str] | None,
+    group_by: str | None = None,
+    *,
+    text: list[str] | None = None,
+    image: list[str] | None = None,
+    dimensions: int | None = None,
+    may_lack_features: bool = False,
+) -> tuple[Items, Recipe | None]:
+    """The items of a table: features as they are, or made from texts and images, and then by which recipe."""
+    if text or image:
+        from pairsmith.recipe.from_files import read_and_fit
+
+        return read_and_fit(
+            path,
+            text=text or (),
+            image=image or (),
+            features=features,
+            id_column=id_column,
+            group_by=group_by,
+            dimensions=dimensions,
+            progress=sys.stderr.isatty(),
+        )
+    if dimensions is not None:
+        raise ValueError("--dimensions is of columns that --text or --image names; name one")
+    from pairsmith.files.items import read_items
+
+    return read_items(path, id_column, features, group_by, may_lack_features=may_lack_features), None
+
+
+def check_recipe(model: Path, own: dict[str, Any] | None) -> None:
+    """Refuse a model whose features were made otherwise than those of a campaign: names alone do not tell."""
+    if _stored_recipe(model) != own:
+        raise ValueError(f"{model}: its features were made otherwise than those of the campaign; fit the campaign")
+
+
+def _stored_recipe(model: Path) -> Any:
+    from pairsmith.model.saved import read_checked
+
+    return read_checked(model, None, lambda content: content.get("recipe"))
+
+
+def recipe_of(model: Path) -> Recipe | None:
+    """What made the features of a model that pairsmith fit wrote, None where they were there already."""
+    content = _stored_recipe(model)
+    if content is None:
+        return None
+    from pairsmith.recipe.recipe import Recipe
+
+    return Recipe.from_json(content)
 
 
 def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:

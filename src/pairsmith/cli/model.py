@@ -14,7 +14,7 @@ import typer
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.fitting import campaign_evidence, fit_gp, fit_linear, table_evidence
-from pairsmith.cli.inputs import load_model, matching
+from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns, check_recipe, load_model, matching, recipe_of
 from pairsmith.cli.output import (
     check_place,
     check_stdout,
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    items: Annotated[
-        str, typer.Argument(help="Items with numeric features, as for select; or a campaign.", metavar="ITEMS")
-    ],
+    items: Annotated[str, typer.Argument(help="Items, as for select; or a campaign.", metavar="ITEMS")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Where to write the model (.json).")],
     answers: Annotated[
         list[Path] | None,
@@ -74,6 +72,9 @@ def fit(
     no_features: Annotated[
         bool, typer.Option("--no-features", help="Use no columns: each item has a score of its own.")
     ] = False,
+    text: TextColumns = None,
+    image: ImageColumns = None,
+    dimensions: Dimensions = None,
 ) -> None:
     """Fit a Bradley-Terry model to answers.
 
@@ -81,19 +82,25 @@ def fit(
 
     A column rater (or labeller) of the answers says who gave them, a column left which item was shown first.
 
+    With --text or --image, how features were made of those columns is kept in the model, so that rank can do the same.
+
     [bold]pairsmith fit items.csv answers.csv -o model.json[/bold]
     """
     check_place(output, [Path(items), *(answers or []), labels], (".json",))
     linear = linear or ridge is not None
-    if no_features and (features or linear):
-        raise ValueError(f"--no-features leaves nothing for {'--features' if features else '--linear'}; leave one out")
+    named = {"--features": features, "--linear": linear, "--text": text, "--image": image}
+    if no_features and any(named.values()):
+        other = next(option for option, value in named.items() if value)
+        raise ValueError(f"--no-features leaves nothing for {other}; leave one out")
     better_label = None
     if is_campaign(items):
-        X, known, weights = campaign_evidence(items, answers, labels, better, id_column, features, no_features)
+        refused = answers, labels, better, id_column, features, no_features, text, image, dimensions
+        X, known, weights, recipe = campaign_evidence(items, *refused)
     else:
         chosen = None if no_features else features or []
-        X, known, weights, better_label = table_evidence(
-            items, answers or [], labels, better, id_column, chosen, may_lack_features=not linear
+        raw = {"text": text, "image": image, "dimensions": dimensions}
+        X, known, weights, better_label, recipe = table_evidence(
+            items, answers or [], labels, better, id_column, chosen, may_lack_features=not linear, **raw
         )
     model: Any
     told: Sequence[Any]
@@ -101,12 +108,12 @@ def fit(
         model, told = fit_linear(X, known, weights, better_label, ridge or "auto")
     else:
         model, told = fit_gp(X, known, weights, better_label)
-    model.save(output)
+    model.save(output, recipe)
     from rich.console import Console
     from rich.markup import escape
 
     console = Console(highlight=False)
-    for line in told:
+    for line in [*([] if recipe is None else map(escape, recipe.sentences())), *told]:
         console.print(line, soft_wrap=isinstance(line, str))
     console.print(f"Wrote {escape(printable(str(output)))}")
 
@@ -227,6 +234,8 @@ def _model_and_features(
     fitted = None if model is None else load_model(model)
     if is_campaign(items):
         asked = opening.snapshot_of(items, id_column)
+        if model is not None:
+            check_recipe(model, asked.recipe)
         from pairsmith.campaign.learning import fit_model
 
         fitted = fitted or fit_model(asked)
@@ -235,6 +244,10 @@ def _model_and_features(
         return fitted, asked.features
     if fitted is None:
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
+    if model is not None and (recipe := recipe_of(model)) is not None:
+        from pairsmith.recipe.from_files import read_and_apply
+
+        return fitted, read_and_apply(Path(items), recipe, id_column, progress=sys.stderr.isatty()).features
     from pairsmith.files.items import read_items
 
     if fitted.n_features_in_ == 0:

@@ -13,13 +13,26 @@ from typer.core import TyperCommand
 
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
-from pairsmith.cli.inputs import as_number, cluster, load_model, matching
+from pairsmith.cli.inputs import (
+    Dimensions,
+    ImageColumns,
+    TextColumns,
+    as_number,
+    check_recipe,
+    cluster,
+    load_model,
+    matching,
+    read_features,
+    recipe_of,
+)
 from pairsmith.cli.interruption import resumable
 from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
 from pairsmith.criteria import CRITERIA, GOALS
+from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
     from pairsmith.files.items import Items
+    from pairsmith.recipe.recipe import Recipe
     from pairsmith.selection import Selection
 
 
@@ -40,8 +53,8 @@ def select(
     items: Annotated[
         str,
         typer.Argument(
-            help="Items with numeric features: .csv, .tsv, .jsonl, .parquet or .npy; or a campaign, whose answers are"
-            " built on.",
+            help="Items: .csv, .tsv, .jsonl, .parquet or .npy, with numeric features, or with --text or --image; or a"
+            " campaign, whose answers are built on.",
             metavar="ITEMS",
         ),
     ],
@@ -164,6 +177,9 @@ def select(
             metavar="WHERE",
         ),
     ] = None,
+    text: TextColumns = None,
+    image: ImageColumns = None,
+    dimensions: Dimensions = None,
 ) -> None:
     """Pick the pairs of items whose comparison teaches most.
 
@@ -195,13 +211,14 @@ def select(
         "checkpoint": checkpoint,
     }
     if is_campaign(items):
-        refused = labels, answers, candidates, group_by, id_column, features
+        refused = labels, answers, candidates, group_by, id_column, features, text, image, dimensions
         selection = _from_campaign(items, k, refused, model, dask, options)
     else:
-        from pairsmith.files.items import read_items
-
-        without = model is not None or item_effects is not None
-        table = read_items(Path(items), id_column, features or (), group_by, may_lack_features=without)
+        raw: dict[str, Any] = {"text": text, "image": image, "dimensions": dimensions}
+        raw["may_lack_features"] = model is not None or item_effects is not None
+        table, recipe = _read_items(Path(items), id_column, features, group_by, model, raw)
+        for line in () if recipe is None else recipe.sentences():
+            print(printable(line), file=sys.stderr if output is None else sys.stdout)
         needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
         known = _known(table, labels, better, answers or [], learns=needs_model and model is None)
         selection = _from_table(table, k, candidates, known, model, dask, options)
@@ -219,6 +236,8 @@ def _from_campaign(
 ) -> Selection:
     """The next pairs of a campaign, which has its own answer to the options that are refused."""
     asked = opening.snapshot_of(target, *refused)
+    if model is not None:
+        check_recipe(model, asked.recipe)
     from pairsmith.campaign.planning import next_pairs
 
     with resumable(options["checkpoint"]), cluster(dask) as client:
@@ -231,6 +250,27 @@ def _from_campaign(
     if len(selection) < k:
         warnings.warn(f"only {len(selection)} of the {k} pairs asked for are left to ask", stacklevel=2)
     return dataclasses.replace(selection, ids=asked.features.index.to_numpy(dtype=object))
+
+
+def _read_items(
+    path: Path,
+    id_column: str | None,
+    features: list[str] | None,
+    group_by: str | None,
+    model: Path | None,
+    raw: dict[str, Any],
+) -> tuple[Items, Recipe | None]:
+    """The items, by the recipe of the model where it has one, and the recipe that was made for them."""
+    recipe = None if model is None else recipe_of(model)
+    if recipe is None:
+        return read_features(path, id_column, features or [], group_by, **raw)
+    if features or raw["text"] or raw["image"] or raw["dimensions"] is not None:
+        raise ValueError(
+            f"--model {model} has its own features; leave out --features, --text, --image and --dimensions"
+        )
+    from pairsmith.recipe.from_files import read_and_apply
+
+    return read_and_apply(path, recipe, id_column, group_by, progress=sys.stderr.isatty()), None
 
 
 def _from_table(

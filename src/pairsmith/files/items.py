@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,15 +72,42 @@ def read_items(
             )
         return Items(path, read_npy(path))
 
+    raw = read_raw_items(path, id_column, group_by)
+    key, columns = raw.key, [raw.key, *raw.table.columns]
+    chosen = [] if features is None else feature_columns(columns, key, group_by, features, path)
+    if not chosen and features is not None and not may_lack_features:
+        raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
+    values = raw.table[chosen]
+    for name in chosen:
+        _check_numeric(values[name], name, path)
+    return Items(path, values.astype(np.float64), raw.groups)
+
+
+class RawItems(NamedTuple):
+    """A table of items as it stands in its file."""
+
+    key: str  # the column of the ids
+    table: pd.DataFrame  # all other columns, indexed by the ids
+    groups: npt.NDArray[np.object_] | None
+
+
+def read_raw_items(
+    path: Path, id_column: str | None = None, group_by: str | None = None, texts: Sequence[str] = ()
+) -> RawItems:
+    """Items with their ids, all their columns and, if asked for, the group each belongs to.
+
+    The columns `texts`, as far as they are there, are text as it is written: a review that reads 10, or NA, is one.
+    """
+
     def text_columns(columns: list[str]) -> list[str]:
         for name in (id_column, group_by):
             if name is not None and name not in columns:
                 raise ValueError(f"{path}: there is no column {name!r}; it has {', '.join(columns)}")
-        return [id_column_of(columns, id_column), *([group_by] if group_by else [])]
+        wanted = {id_column_of(columns, id_column), *([group_by] if group_by else []), *texts}
+        return [name for name in columns if name in wanted]
 
     table = read_table(path, text_columns)
-    columns = list(table.columns)
-    key = id_column_of(columns, id_column)
+    key = id_column_of(list(table.columns), id_column)
     ids = as_ids(table[key], path)
     if key != id_column and key != "id" and pd.to_numeric(ids, errors="coerce").mod(1).gt(0).any():
         raise ValueError(
@@ -88,17 +115,15 @@ def read_items(
             " with --id"
         )
     _check_unique(ids, key, path)
-    chosen = [] if features is None else _feature_columns(columns, key, group_by, features, path)
-    if not chosen and features is not None and not may_lack_features:
-        raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
-    values = table[chosen].set_index(pd.Index(ids))
-    for name in chosen:
-        _check_numeric(values[name], name, path)
+    for name in table.columns.intersection(list(texts)):
+        table[name] = as_written(table[name], path)
     groups = None if group_by is None else as_ids(table[group_by], path).to_numpy(dtype=object)
-    return Items(path, values.astype(np.float64), groups)
+    del table[key]
+    table.index = pd.Index(ids)  # in place: a table may be large
+    return RawItems(key, table, groups)
 
 
-def _feature_columns(
+def feature_columns(
     columns: list[str], key: str, group_by: str | None, patterns: Sequence[str], path: Path
 ) -> list[str]:
     """The columns that match the patterns, or, without any, all but those of ids and groups."""

@@ -51,7 +51,7 @@ def as_written(texts: pd.Series, path: Path) -> pd.Series:
     """A column of this file without what `write_csv` put in front of texts; other formats hold them as they are."""
     if kind_of(path) not in (".csv", ".tsv"):
         return texts
-    return texts.map(lambda text: text[1:] if text[:1] == "'" and _FORMULA.match(text) else text)
+    return texts.map(lambda text: text[1:] if str(text)[:1] == "'" and _FORMULA.match(text) else text)
 
 
 def map_texts(frame: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:

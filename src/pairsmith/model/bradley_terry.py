@@ -159,14 +159,16 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
             index=pd.RangeIndex(len(X))[order] if names is None else names[order],
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model as plain JSON, whole or not at all."""
+    def save(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
+        """Write the fitted model as plain JSON, whole or not at all; a `ps.Recipe` that made the features with it."""
         check_is_fitted(self)
         names: npt.NDArray[Any] = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         ridge = float(
             getattr(self, "ridge_", getattr(self, "ridge", np.nan))
         )  # a chosen one, or the one that was given
-        SavedModel(ridge, np.asarray(self.classes_), names.tolist(), self.coef_, self.covariance_root_).write(path)
+        SavedModel(ridge, np.asarray(self.classes_), names.tolist(), self.coef_, self.covariance_root_).write(
+            path, None if recipe is None else recipe.to_json()
+        )
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BradleyTerry:

@@ -259,15 +259,19 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             columns["in_top"] = among[order]
         return pd.DataFrame(columns, index=pd.RangeIndex(n)[order] if names is None else names[order])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model as plain JSON, whole or not at all; the table of raters is not in it."""
+    def save(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
+        """Write the fitted model as plain JSON, whole or not at all; the table of raters is not in it.
+
+        A `ps.Recipe` that made the features is kept with it: `ps.Recipe.load` finds it there, and so does
+        `pairsmith rank`.
+        """
         check_is_fitted(self)
         names: npt.NDArray[Any] = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         ids = None if self.ids_ is None else self.ids_.to_list()
         figures = {"doubt": self.doubt_, "reliability": self.reliability_} | self.shares_
         SavedGP(
             self.learned_, np.asarray(self.classes_), names.tolist(), ids, self.n_items_, self.fingerprint_, figures
-        ).write(path)
+        ).write(path, None if recipe is None else recipe.to_json())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> BradleyTerryGP:

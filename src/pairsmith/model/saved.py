@@ -39,15 +39,18 @@ class SavedModel:
     coef: Floats
     covariance_root: Floats
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all. The large matrix comes last, a row a line."""
+    def write(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
+        """Write the file, whole or not at all. The large matrix comes last, a row a line.
+
+        `recipe` is what made the features, as JSON.
+        """
         content = {
             "pairsmith model": _VERSION,
             "ridge": self.ridge,
             "classes": self.classes.tolist(),
             "features": self.features,
             "coef": self.coef.tolist(),
-        }
+        } | ({} if recipe is None else {"recipe": recipe})
         rows = ",\n  ".join(json.dumps(row) for row in self.covariance_root.tolist())
         text = json.dumps(content, indent=1)[:-2] + f',\n "covariance root": [\n  {rows}\n ]\n}}\n'
         write_whole(path, lambda part: part.write_text(text, encoding="utf-8"))

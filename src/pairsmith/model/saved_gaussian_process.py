@@ -36,8 +36,8 @@ class SavedGP:
     fingerprint: str  # of the features of all items, by which they are known without ids
     figures: dict[str, float]  # doubt, reliability and the like, which would take a while to compute again
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all."""
+    def write(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
+        """Write the file, whole or not at all; `recipe` is what made the features, as JSON."""
         learned, map = self.learned, self.learned.map
         content = {
             "pairsmith model": VERSION,
@@ -61,7 +61,7 @@ class SavedGP:
             "sites": {"tau": learned.sites.tau.tolist(), "nu": learned.sites.nu.tolist()},
             "evidence": learned.evidence,
             "learned from": learned.learned_from,
-        }
+        } | ({} if recipe is None else {"recipe": recipe})
         text = (
             "{\n" + ",\n".join(f" {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()) + "\n}\n"
         )
