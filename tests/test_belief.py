@@ -10,7 +10,9 @@ from pairsmith.data.features import from_array
 from pairsmith.model.prior import usual_ridge
 
 
-@pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects])
+@pytest.mark.parametrize(
+    "objective", [name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects]
+)
 def test_a_model_is_fitted_to_what_is_known(objective):
     X, _ = problem(0, n=30)
     labeled, labels = [1, 2, 3, 4], [1, -1, 1, 1]

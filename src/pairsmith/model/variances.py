@@ -32,6 +32,7 @@ _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
 _STEPS, _RETRIES = 30, 4
+_APART = 0.5  # in the logarithm of a variance: so far to either side, slopes tell how bent the evidence is
 _SETTLED = 0.05  # in nats of evidence, and in logarithms of variances: less than this is no difference
 
 
@@ -167,6 +168,24 @@ def learn(
         if abs(gained) < _SETTLED:
             break
     return best
+
+
+def spread_of(
+    parts: Parts | GapParts, answers: Answers, variances: dict[str, float], free: tuple[str, ...], sites: Sites
+) -> Floats:
+    """R with R R' the covariance of the logarithms of the free variances, by the curvature of `worth` at these.
+
+    Where answers tell next to nothing the curvature is taken for that of the prior where it is largest.
+    """
+
+    def slopes(name: str, step: float) -> Floats:
+        there = evaluate(parts, answers, variances | {name: variances[name] * float(np.exp(step))}, sites)
+        return _slopes(parts, there, free)[0]
+
+    bent = np.array([slopes(name, -_APART) - slopes(name, _APART) for name in free]) / (2 * _APART)
+    values, vectors = np.linalg.eigh((bent + bent.T) / 2)
+    root: Floats = vectors / np.sqrt(np.maximum(values, _BENT))
+    return root
 
 
 def evaluate(parts: Parts | GapParts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
