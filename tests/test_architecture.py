@@ -12,10 +12,11 @@ import pairsmith
 
 SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {  # every room may also import from data and files
-    "__init__": {"selection", "model", "design", "datasets", "plot"},
-    "cli": {"campaign", "selection", "criteria", "cluster", "model", "datasets", "plot"},
+    "__init__": {"forecast", "selection", "model", "design", "datasets", "plot"},
+    "cli": {"campaign", "forecast", "selection", "criteria", "cluster", "model", "datasets", "plot"},
     "campaign": {"selection", "criteria", "model", "design", "datasets"},
     "plot": {"model"},
+    "forecast": {"selection", "run", "criteria", "problem", "model", "design"},
     "selection": {"problem", "criteria", "run", "cluster", "model", "paper", "design"},
     "run": {"criteria", "certificate", "design"},
     "cluster": {"engine", "design"},

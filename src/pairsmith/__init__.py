@@ -9,6 +9,7 @@ The map, from the outside in:
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
     plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
+    forecast     plan() and Plan: how many answers it will take, by simulating them
     selection    select() and Selection: problem -> criterion -> run -> selection
     run          steps taken and timed: progress, checkpoint, certificate
     criteria     what a pair is worth: the registry, and a module a criterion
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from pairsmith import datasets, plot
     from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
+    from pairsmith.forecast import Plan, plan
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
     from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -54,7 +56,9 @@ _HOME = {
     "BradleyTerryCV": "model.cross_validation",
     "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
+    "Plan": "forecast",
     "Selection": "selection",
+    "plan": "forecast",
     "select": "selection",
 }
 _ROOMS = ("datasets", "plot")
@@ -67,9 +71,11 @@ __all__ = [
     "BradleyTerryGP",
     "Design",
     "PairList",
+    "Plan",
     "Selection",
     "WithinGroups",
     "datasets",
+    "plan",
     "plot",
     "select",
 ]

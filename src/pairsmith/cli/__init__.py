@@ -2,6 +2,7 @@
 
     select            pairsmith select
     model             pairsmith fit and rank
+    plan              pairsmith plan
     campaign          pairsmith campaign: create, export, import, repair
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     label             pairsmith label and demo-campaign
@@ -25,7 +26,7 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli import campaign, data, interruption, label, model, select
+from pairsmith.cli import campaign, data, interruption, label, model, plan, select
 from pairsmith.data.names import printable
 
 app = typer.Typer(
@@ -40,6 +41,7 @@ app = typer.Typer(
 app.command(cls=select.Command)(select.select)
 app.command()(model.fit)
 app.command()(model.rank)
+app.command()(plan.plan)
 app.command()(label.label)
 app.command("demo-campaign")(label.demo_campaign)
 app.add_typer(campaign.campaign, name="campaign")

@@ -219,7 +219,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         About what a fit without it would say (by the cavity of expectation propagation), for all answers at once.
         """
         if not hasattr(self, "_given"):
-            raise AttributeError("left_out_ is there after fit; a model that was loaded or given more answers has lost it")
+            raise AttributeError(
+                "left_out_ is there after fit; a model that was loaded, or was given more answers, has lost it"
+            )
         return left_out.left_out(self.learned_, self._given)
 
     def known(self, X: Any = None) -> npt.NDArray[np.bool_]:

@@ -1,8 +1,8 @@
 """Scores as they could be, given the answers: drawn with the variances of their parts, which answers leave open too.
 
 The posterior of the scores takes the variances for known. Few answers hardly tell them, and how soon an order will be
-known depends on them more than on anything else: so they are drawn first, from the normal distribution that fits the
-posterior of their logarithms at its maximum, and then scores from their posterior given these variances.
+known depends on them more than on anything else: so they are drawn first, and then scores from their posterior given
+these variances.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats
 from pairsmith.model.learned import Learned, learn_from, parts_of
-from pairsmith.model.variances import cheaper, spread_of
+from pairsmith.model.variances import cheaper, drawn
 
 
 def imagined_scores(
@@ -30,12 +30,10 @@ def imagined_scores(
     parts = cheaper(
         parts_of(learned.map, learned.linear, learned.threshold, learned.variances, learned.scale), learned.answers
     )
-    root = spread_of(parts, learned.answers, learned.variances, tuple(unknown), learned.sites)
+    variances = drawn(parts, learned.answers, learned.variances, tuple(unknown), learned.sites, rng, count)
     found = np.empty((count, n))
-    for at in range(count):
-        factors = np.exp(root @ rng.standard_normal(len(unknown)))
-        other = {name: learned.variances[name] * float(by) for name, by in zip(unknown, factors, strict=True)}
-        under = replace(learned, variances=learned.variances | other)
+    for at, own in enumerate(variances):
+        under = replace(learned, variances=own)
         under = learn_from(linear, learned.map, answers, learned.threshold, {}, rng, under)
         found[at] = under.joint(under.coordinates(linear), np.arange(n)).without_last().draws(rng, 1)[0]
     return found
