@@ -64,7 +64,8 @@ class Plan:
     level: float = 0.9  # of the intervals: what happens is within them so often, if the model is right
     target: tuple[str, float] | None = None  # "doubt" or "reliability", and how much of it
 
-    def _interval(self, name: str) -> tuple[Floats, Floats, Floats]:
+    def interval(self, name: str) -> tuple[Floats, Floats, Floats]:
+        """Low end, middle and high end of "doubt" or "reliability" after each number of `answers`."""
         return _interval(getattr(self, name), self.level)
 
     def to_frame(self) -> pd.DataFrame:
@@ -77,7 +78,7 @@ class Plan:
 
         columns: dict[str, Any] = {"answers": self.answers}
         for name in ("doubt", "reliability"):
-            low, middle, high = self._interval(name)
+            low, middle, high = self.interval(name)
             columns |= {name: middle, f"{name}_low": low, f"{name}_high": high}
             if name == "doubt":
                 columns["wrong"] = self.wrong.mean(axis=0)
@@ -88,7 +89,7 @@ class Plan:
         name, value = _as_target(doubt, reliability) or self.target or (None, 0.0)
         if name is None:
             raise ValueError("needed: name a target, doubt= or reliability=")
-        low, middle, high = self._interval(name)
+        low, middle, high = self.interval(name)
         if name == "reliability":
             low, middle, high, value = -high, -middle, -low, -value
         return Needed(*(_first_at(self.answers, curve, value) for curve in (middle, low, high)))
@@ -96,7 +97,7 @@ class Plan:
     def sentences(self) -> list[str]:
         """What is to come, in words."""
         last = int(self.answers[-1])
-        (low, middle, high), (_, reliable, _) = self._interval("doubt"), self._interval("reliability")
+        (low, middle, high), (_, reliable, _) = self.interval("doubt"), self.interval("reliability")
         told = [
             f"Now, after {self.known:,} answer{'' if self.known == 1 else 's'}: doubt {middle[0]:.1%}, reliability"
             f" {reliable[0]:.2f}."
