@@ -171,9 +171,9 @@ def _print(found: Plan) -> None:
     console = Console(highlight=False)
     for sentence in found.sentences():
         console.print(sentence, soft_wrap=True)
-    table = Table()
-    for name in ("more answers", "doubt", f"{found.level:.0%}", "truly wrong", "reliability", f"{found.level:.0%}"):
-        table.add_column(name, justify="right")
+    table, interval = Table(), f"{found.level:.0%} interval"
+    for name in ("more answers", "doubt", interval, "wrong", "reliability", interval):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in found.to_frame().itertuples():
         table.add_row(
             f"{row.answers:,}",
