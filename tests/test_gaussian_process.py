@@ -266,3 +266,47 @@ NOT_FOR_ITEMS = {
 @pytest.mark.filterwarnings("ignore")
 def test_as_a_scikit_learn_estimator(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_more_answers_make_the_model_that_a_fit_to_all_makes(labels, tmp_path):
+    """Of a model that was loaded too; a pair may be asked again, turned round."""
+    X, scores, pairs, outcomes = drawn(5, count=120)
+    pairs[100], outcomes[100] = pairs[0][::-1], -outcomes[0]
+    known = {"labeled": [0, 1, 2], "y": np.where(scores[:3] > 0, 1, -1)} if labels else {}
+    fixed = {"linear": 2.0, "smooth": 0.5, "items": 1.0}
+    whole = ps.BradleyTerryGP(**fixed).fit(X, comparisons=pairs, outcomes=outcomes, **known)
+    model = ps.BradleyTerryGP(**fixed).fit(X, comparisons=pairs[:80], outcomes=outcomes[:80], **known)
+    before = model.doubt_
+    model.save(tmp_path / "model.json")
+    loaded = ps.BradleyTerryGP.load(tmp_path / "model.json").set_params(**fixed)
+    for start in (model, loaded):
+        found = start.with_answers(X, pairs[80:], outcomes[80:])
+        assert found.doubt_ == pytest.approx(whole.doubt_, abs=1e-3)
+        assert found.reliability_ == pytest.approx(whole.reliability_, abs=2e-3)
+        np.testing.assert_allclose(found.decision_function(X), whole.decision_function(X), atol=0.02)
+        assert found.learned_.count() == 120
+    assert (model.doubt_, model.learned_.count()) == (before, 80)
+
+
+def test_more_answers_than_a_fifth_are_learned_from_as_by_fit():
+    X, _, pairs, outcomes = drawn(6, count=150)
+    model = ps.BradleyTerryGP().fit(X, comparisons=pairs[:100], outcomes=outcomes[:100])
+    few, many = (
+        model.with_answers(X, pairs[100:110], outcomes[100:110]),
+        model.with_answers(X, pairs[100:], outcomes[100:]),
+    )
+    assert few.variances_ == model.variances_
+    whole = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
+    assert many.variances_ == pytest.approx(whole.variances_, rel=0.05)
+    with pytest.raises(AttributeError, match="left_out_ is there after fit"):
+        few.left_out_  # noqa: B018
+
+
+def test_more_answers_are_about_the_same_items():
+    X, _, pairs, outcomes = drawn(6, count=50)
+    model = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
+    with pytest.raises(ValueError, match="X must have the items that the model was fitted to, all of them and in that"):
+        model.with_answers(X[::-1], pairs, outcomes)
+    with pytest.raises(ValueError, match="comparisons"):
+        model.with_answers(X, [[0, 80]], [1])

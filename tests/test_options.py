@@ -2,7 +2,7 @@ import joblib
 import numpy as np
 import pytest
 
-from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
+from pairsmith.data.options import as_generator, as_name, as_refinements, as_share, as_threads, as_whole
 
 
 def test_what_is_right_is_taken():
@@ -35,3 +35,10 @@ def test_what_is_wrong_is_one_line(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.1, 90, True, "0.5", float("nan")])
+def test_a_share_is_between_0_and_1(value):
+    assert as_share(np.float32(0.5), "level") == 0.5
+    with pytest.raises(ValueError, match="level must be between 0 and 1, got"):
+        as_share(value, "level")

@@ -310,3 +310,24 @@ def test_without_matplotlib_it_says_what_to_install(models, answered, monkeypatc
     ):
         with pytest.raises(ValueError, match=r"^plots need matplotlib; pip install 'pairsmith\[plots\]'$"):
             draw()
+
+
+def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
+    doubt = np.array([[0.3, 0.2, 0.1], [0.3, 0.22, 0.14]])
+    answers = np.array([0, 50, 100])
+    plan = ps.Plan(answers, doubt, doubt + 0.01, 1 - doubt, 40, 300, {"items": 1.0}, answers, target=("doubt", 0.15))
+    ax = ps.plot.plan(plan)
+    low, middle, high = plan.interval("doubt")
+    claimed, wrong, target = ax.lines
+    np.testing.assert_allclose(claimed.get_xydata(), np.column_stack([answers, middle]))
+    np.testing.assert_allclose(wrong.get_ydata(), [0.31, 0.22, 0.13])
+    assert set(target.get_ydata()) == {0.15}
+    (band,) = ax.collections
+    corners = band.get_paths()[0].vertices
+    assert {(50, low[1]), (50, high[1])} <= {tuple(corner) for corner in corners}
+    assert ax.get_xlabel() == "more answers (after 40)"
+    assert len(ps.plot.plan(plan, ax=plt.subplots()[1]).lines) == 3
+    with pytest.raises(ValueError, match=r"plan must be what ps\.plan gives, got ndarray"):
+        ps.plot.plan(doubt)
+    with pytest.raises(ValueError, match="ax must be one matplotlib Axes, got int"):
+        ps.plot.plan(plan, ax=3)

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from pairsmith.model import variances as module
 from pairsmith.model.posterior import Answers
-from pairsmith.model.variances import PARTS, USUAL, GapParts, Parts, cheaper, evaluate, learn
+from pairsmith.model.variances import PARTS, USUAL, GapParts, Parts, cheaper, drawn, evaluate, learn
 
 VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
 
@@ -79,3 +80,27 @@ def test_both_forms_tell_the_same_and_the_cheaper_one_is_taken():
         assert either[0].evidence == pytest.approx(either[1].evidence, abs=1e-6)
         np.testing.assert_allclose(either[0].cavity_mean, either[1].cavity_mean, atol=1e-5)
         np.testing.assert_allclose(either[0].cavity_variance, either[1].cavity_variance, rtol=1e-5)
+
+
+def test_variances_are_drawn_as_the_evidence_on_a_grid_says():
+    """One part only, so that the posterior of its logarithm can be summed up; few answers, so that it is skew."""
+    rng = np.random.default_rng(1)
+    n, scores = 12, 2 * rng.standard_normal(12)
+    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(30)])
+    won = (rng.random(30) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]])).astype(float)
+    answers = Answers(*pairs.T, won, 1 - won, np.ones(30), np.zeros(30))
+    parts = Parts(np.zeros((n, 0)), np.zeros((n, 0)))
+    best = learn(parts, answers, {"linear": 0.0, "smooth": 0.0, "items": 1.0}, ("items",))
+    logs = np.log(best.variances["items"]) + np.linspace(-9, 7, 81)
+    worth = [
+        evaluate(parts, answers, best.variances | {"items": float(np.exp(log))}, best.found.sites).worth for log in logs
+    ]
+    chance = np.exp(np.array(worth) - max(worth))
+    chance /= chance.sum()
+    mean = chance @ logs
+    spread = np.sqrt(chance @ (logs - mean) ** 2)
+    found = drawn(parts, answers, best.variances, ("items",), best.found.sites, rng, 80)
+    drawn_logs = np.log([one["items"] for one in found])
+    assert np.mean(drawn_logs) == pytest.approx(mean, abs=4 * spread / np.sqrt(80))
+    assert np.std(drawn_logs) == pytest.approx(spread, rel=0.25)
+    assert all(one["linear"] == one["smooth"] == 0 for one in found)

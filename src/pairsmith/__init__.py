@@ -9,6 +9,7 @@ The map, from the outside in:
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
     plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
+    forecast     plan() and Plan: how many answers it will take, by simulating them
     selection    select() and Selection: problem -> criterion -> run -> selection
     starting_point  items as a design sees them, and what is known of them beforehand
     affordable   the memory that a search may use and would take
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from pairsmith import datasets, plot
     from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
+    from pairsmith.forecast import Plan, plan
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
     from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -58,9 +60,11 @@ _HOME = {
     "BradleyTerryCV": "model.cross_validation",
     "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
+    "Plan": "forecast",
     "Recipe": "recipe.recipe",
     "features": "recipe.recipe",
     "Selection": "selection",
+    "plan": "forecast",
     "select": "selection",
 }
 _ROOMS = ("datasets", "plot")
@@ -73,11 +77,13 @@ __all__ = [
     "BradleyTerryGP",
     "Design",
     "PairList",
+    "Plan",
     "Recipe",
     "Selection",
     "WithinGroups",
     "datasets",
     "features",
+    "plan",
     "plot",
     "select",
 ]

@@ -151,7 +151,7 @@ def as_problem(
     compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
     check_items(compared, n, "comparisons")
     cap = None if max_per_item is None else as_whole(max_per_item, "max_per_item")
-    remaining = remaining_pairs(_as_candidates(candidates), n, compared, cap)
+    remaining = remaining_pairs(as_candidates(candidates), n, compared, cap)
     _check_enough(remaining, k, cap)
     if item_effects is not None and not isinstance(item_effects, Beginning):
         item_effects = as_positive(item_effects, "item_effects")
@@ -182,7 +182,7 @@ def as_problem(
     )
 
 
-def _as_candidates(candidates: Any) -> Candidates | None:
+def as_candidates(candidates: Any) -> Candidates | None:
     if candidates is None or isinstance(candidates, AllPairs | WithinGroups | Among | PairList):
         return candidates
     return PairList(candidates)

@@ -25,7 +25,7 @@ class Journal:
         self.began, self.saved = began, saved
         self.steps: list[Step] = []
         self.seconds: list[float] = []  # from the call of select() to each step
-        self._bar = _Bar(progress, k)
+        self._bar = Bar(progress, k)
 
     def __enter__(self) -> Journal:
         self._bar.start()
@@ -111,7 +111,7 @@ def certified(
     return bound, float(rises.sum()) / bound if bound > 0 else 1.0
 
 
-class _Bar:
+class Bar:
     """A progress bar on standard error, or nothing. Drawn ten times a second at most, whatever is picked or told."""
 
     def __init__(self, wanted: bool, total: int) -> None:

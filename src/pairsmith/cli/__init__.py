@@ -3,6 +3,7 @@
     select            pairsmith select
     model             pairsmith fit and rank
     features          pairsmith features
+    plan              pairsmith plan
     campaign          pairsmith campaign: create, export, import, repair
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     label             pairsmith label and demo-campaign
@@ -26,7 +27,7 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli import campaign, data, features, interruption, label, model, select
+from pairsmith.cli import campaign, data, features, interruption, label, model, plan, select
 from pairsmith.data.names import printable
 
 app = typer.Typer(
@@ -42,6 +43,7 @@ app.command(cls=select.Command)(select.select)
 app.command()(model.fit)
 app.command()(model.rank)
 app.command()(features.features)
+app.command()(plan.plan)
 app.command()(label.label)
 app.command("demo-campaign")(label.demo_campaign)
 app.add_typer(campaign.campaign, name="campaign")

@@ -38,6 +38,13 @@ def as_positive(value: Any, name: str) -> float:
     return float(value)
 
 
+def as_share(value: Any, name: str) -> float:
+    """A number between 0 and 1."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+    return float(value)
+
+
 def as_threads(n_jobs: int | None) -> int:
     """How many threads: None or -1 for all cores, -2 for all but one."""
     import joblib

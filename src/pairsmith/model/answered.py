@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from pairsmith.data.arrays import Bools, Ints
+from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.model.evidence import Given
 from pairsmith.model.posterior import Answers, summed
 
@@ -58,6 +58,15 @@ def merged(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any], Places]
     places[used] = place
     each_once = Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain)
     return each_once, unique[:, 2], names, Places(places[labels:], turned)
+
+
+def of_nobody(pairs: Ints, wins: Floats) -> Answers:
+    """Answers of nobody in particular, each pair once."""
+    turned = pairs[:, 0] > pairs[:, 1]
+    unique, place = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    share = (np.where(turned, -wins, wins) + 1) / 2
+    won, lost = (summed(place.ravel(), of, len(unique)) for of in (share, 1 - share))
+    return Answers(unique[:, 0], unique[:, 1], won, lost, np.ones(len(unique)), np.zeros(len(unique)))
 
 
 def tell_islands(answers: Answers, n: int) -> None:

@@ -11,6 +11,7 @@ to the pair of an item and a threshold t ~ N(0, 4), which is one more item here.
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,9 +26,10 @@ from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.options import as_generator, as_whole
 from pairsmith.data.user_features import checked_table
 from pairsmith.model import raters as rating
-from pairsmith.model.answered import merged, tell_islands
-from pairsmith.model.evidence import check
+from pairsmith.model.answered import merged, of_nobody, tell_islands
+from pairsmith.model.evidence import as_outcomes, check
 from pairsmith.model.feature_map import FeatureMap
+from pairsmith.model.imagined import imagined_scores
 from pairsmith.model.joint import Joint
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
@@ -134,15 +136,49 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         if names:
             kept = previous is not None
             self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng, kept)
-        self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
-        self.evidence_ = self.learned_.evidence
-        Psi = self.learned_.coordinates(problem[0])
-        joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
-        self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
-        self.shares_ = self.learned_.shares(Psi)
+        self._conclude(problem[0], rng)
         if not self.warm_start:  # in rounds there are always islands at first
             tell_islands(answers, self.n_items_)
         return self
+
+    def with_answers(self, X: Any, comparisons: npt.ArrayLike, outcomes: npt.ArrayLike) -> BradleyTerryGP:
+        """Another model, of more answers about the items that this one was fitted to; this one stays as it is.
+
+        It needs none of the earlier answers, so a model that was loaded will do. The new ones are those of an average
+        rater without a side. As with warm_start, variances are kept until there are a fifth more answers.
+        """
+        linear, number, _ = self.placed(X)
+        if not np.array_equal(number, np.arange(self.n_items_)):
+            raise ValueError("X must have the items that the model was fitted to, all of them and in that order")
+        pairs = as_ordered_pairs(comparisons, "comparisons")
+        check_items(pairs, self.n_items_, "comparisons")
+        wins = as_outcomes(outcomes, len(pairs))
+        before, more = self.learned_.numbered(self.n_items_), of_nobody(pairs, wins)
+        answers = before.joined(more)
+        fixed, rng = _fixed(self), as_generator(self.random_state)
+        if not self.learned_.map.used.any():
+            fixed |= {"linear": 0.0, "smooth": 0.0}
+        previous = self.learned_ if self.learned_.still_holds(fixed, answers) else None
+        found = copy.copy(self)
+        found.__dict__.pop("_places", None)
+        found.raters_ = None
+        found.learned_ = learn_from(linear, self.learned_.map, answers, self.learned_.threshold, fixed, rng, previous)
+        found._conclude(linear, rng)
+        return found
+
+    def imagined(self, X: Any, rng: np.random.Generator, count: int) -> Floats:
+        """(count, n) scores of the items that it was fitted to, as they could be: see `model.imagined`."""
+        free = tuple(name for name in PARTS if name not in _fixed(self))
+        return imagined_scores(self.learned_, self.placed(X)[0], free, rng, count)
+
+    def _conclude(self, linear: Floats, rng: np.random.Generator) -> None:
+        """The figures that follow from what was learned; `linear` are the coordinates of all items."""
+        self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
+        self.evidence_ = self.learned_.evidence
+        Psi = self.learned_.coordinates(linear)
+        joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
+        self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
+        self.shares_ = self.learned_.shares(Psi)
 
     def _weigh_raters(
         self,
@@ -183,7 +219,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         About what a fit without it would say (by the cavity of expectation propagation), for all answers at once.
         """
         if not hasattr(self, "_places"):
-            raise AttributeError("left_out_ is there after fit; a model that was loaded has lost it")
+            raise AttributeError(
+                "left_out_ is there after fit; a model that was loaded, or was given more answers, has lost it"
+            )
         return left_out(self.learned_, self._places)
 
     def known(self, X: Any = None) -> npt.NDArray[np.bool_]:

@@ -45,6 +45,17 @@ class Learned:
         """Psi of items: each part's coordinates times the square root of its variance."""
         return np.hstack(_features(self.map, linear, self.variances, self.scale))
 
+    def numbered(self, n: int) -> Answers:
+        """The answers by the numbers of the items, of which there are n; the threshold comes after the last."""
+        number = np.append(self.items, n)
+        return replace(self.answers, first=number[self.answers.first], second=number[self.answers.second])
+
+    def count(self) -> int:
+        """How many answers to pairs of items these are; labels are none."""
+        answers = self.answers
+        between = answers.second < len(self.items)
+        return round(float(np.sum((answers.won + answers.lost)[between])))
+
     @cached_property
     def propagated(self) -> Propagated[Posterior]:
         """The posterior, with what all other answers say of each."""

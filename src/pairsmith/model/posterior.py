@@ -59,6 +59,12 @@ class Answers:
         """Some of them."""
         return Answers(*(getattr(self, field.name)[which] for field in fields(self)))
 
+    def joined(self, others: Answers) -> Answers:
+        """These, and then others."""
+        return Answers(
+            *(np.concatenate([getattr(self, field.name), getattr(others, field.name)]) for field in fields(self))
+        )
+
     def graph(self, weights: Floats, n: int) -> csr_array:
         """B'diag(weights)B, B the matrix with +1 for the first and -1 for the second of each pair."""
         i, j = self.first, self.second

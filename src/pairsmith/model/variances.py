@@ -32,6 +32,9 @@ _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
 _STEPS, _RETRIES = 30, 4
+_TRIED = 4  # times as many variances are looked at as are drawn
+_TAILS = 3  # degrees of freedom of the t distribution that these come from
+_APART = 0.5  # in the logarithm of a variance: so far to either side, slopes tell how bent the evidence is
 _SETTLED = 0.05  # in nats of evidence, and in logarithms of variances: less than this is no difference
 
 
@@ -167,6 +170,53 @@ def learn(
         if abs(gained) < _SETTLED:
             break
     return best
+
+
+def drawn(
+    parts: Parts | GapParts,
+    answers: Answers,
+    variances: dict[str, float],
+    free: tuple[str, ...],
+    sites: Sites,
+    rng: np.random.Generator,
+    count: int,
+) -> list[dict[str, float]]:
+    """Variances as they could be: `count` draws from their posterior, of which these are about the likeliest.
+
+    By importance: more are drawn from the t distribution that fits the logarithms of the free variances at these, whose
+    tails are as long as those that few answers leave, and of them `count` are taken in proportion to how much likelier
+    the posterior has each than the t distribution.
+    """
+    steps = rng.standard_normal((_TRIED * count, len(free)))
+    steps /= np.sqrt(rng.chisquare(_TAILS, len(steps)) / _TAILS)[:, None]
+    moved = np.exp(steps @ _spread(parts, answers, variances, free, sites).T)
+    tried = [
+        variances | {name: variances[name] * float(by) for name, by in zip(free, row, strict=True)} for row in moved
+    ]
+    worth = np.array([evaluate(parts, answers, one, sites).worth for one in tried])
+    weight = worth + 0.5 * (_TAILS + len(free)) * np.log1p(np.einsum("ea,ea->e", steps, steps) / _TAILS)
+    share = np.cumsum(np.exp(weight - weight.max()))
+    # One from each of `count` equal shares of the total, so that no more is left to chance than has to be.
+    taken = np.searchsorted(share, share[-1] * (np.arange(count) + rng.random(count)) / count)
+    return [tried[at] for at in rng.permutation(np.minimum(taken, len(tried) - 1))]
+
+
+def _spread(
+    parts: Parts | GapParts, answers: Answers, variances: dict[str, float], free: tuple[str, ...], sites: Sites
+) -> Floats:
+    """R with R R' the covariance of the logarithms of the free variances, by the curvature of `worth` at these.
+
+    Where answers tell next to nothing the curvature is taken for that of the prior where it is largest.
+    """
+
+    def slopes(name: str, step: float) -> Floats:
+        there = evaluate(parts, answers, variances | {name: variances[name] * float(np.exp(step))}, sites)
+        return _slopes(parts, there, free)[0]
+
+    bent = np.array([slopes(name, -_APART) - slopes(name, _APART) for name in free]) / (2 * _APART)
+    values, vectors = np.linalg.eigh((bent + bent.T) / 2)
+    root: Floats = vectors / np.sqrt(np.maximum(values, _BENT))
+    return root
 
 
 def evaluate(parts: Parts | GapParts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
