@@ -58,7 +58,7 @@ def test_labels_weights_and_raters_leave_every_answer_its_place():
 def test_a_loaded_model_has_lost_it(tmp_path):
     X, pairs, outcomes = drawn()
     ps.BradleyTerryGP(smooth=False).fit(X, comparisons=pairs, outcomes=outcomes).save(tmp_path / "m.json")
-    with pytest.raises(AttributeError, match="a model that was loaded, .* has lost it"):
+    with pytest.raises(AttributeError, match=r"a model that was loaded, .* has lost it"):
         _ = ps.BradleyTerryGP.load(tmp_path / "m.json").left_out_
 
 
