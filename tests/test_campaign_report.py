@@ -180,8 +180,11 @@ def test_a_report_computes_what_the_last_one_did_not(tmp_path, make, monkeypatch
         assert [point["answers"] for point in found["curve"]] == [4, total]
     assert fits == [4, 6, 7]
     me = people.local_person(store)
+    last = take_snapshot(store).answers.iloc[-1]
+    winner = last["first"] if last["outcome"] > 0 else last["second"]
     leases.undo(store, me, leases.progress(store, me)["undo"])
-    answer_next(store, "tie")  # another answer in its place
+    again = leases.next_pair(store, me)
+    leases.answer(store, me, again.token, "right" if again.left == winner else "left")  # the other answer in its place
     changed = make_report(take_snapshot(store), memory)
     assert fits == [4, 6, 7, 7]
     assert changed["curve"][0]["auc"] != found["curve"][0]["auc"]  # which is over all answers

@@ -55,7 +55,8 @@ def next_pairs(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
         return select(
-            snapshot.features if snapshot.features.shape[1] else None,
+            # By their rows, as pairs name them: what a campaign calls its items is no concern of the design.
+            snapshot.features.reset_index(drop=True) if snapshot.features.shape[1] else None,
             k,
             labeled=snapshot.labeled,
             comparisons=snapshot.planned,
