@@ -13,7 +13,7 @@ import typer
 from pairsmith.campaign import counted
 from pairsmith.campaign.settings import LEASE_SECONDS, VIEWING_SECONDS
 from pairsmith.cli import campaign_people
-from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns
+from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
@@ -55,10 +55,7 @@ def create(
     better: Annotated[
         str | None, typer.Option(help="The better one of the two labels, where they are words.", metavar="LABEL")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
-    ] = None,
+    id_column: IdColumn = None,
     group_by: Annotated[
         str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
     ] = None,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns
+from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns
 from pairsmith.cli.output import check_place, check_stdout, check_writable, file_or_stdout, print_frame
 from pairsmith.data.names import printable
 
@@ -55,10 +55,7 @@ def features(
     save_recipe: Annotated[
         Path | None, typer.Option(help="Where to write how features were made (.json).", metavar="FILE")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
-    ] = None,
+    id_column: IdColumn = None,
 ) -> None:
     """Make numeric features from raw texts, images, categories and dates.
 

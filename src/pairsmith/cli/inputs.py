@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.recipe.recipe import Recipe
 
+IdColumn = Annotated[
+    str | None,
+    typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
+]
+FeatureColumns = Annotated[
+    list[str] | None, typer.Option(help="Feature columns, by name or pattern; may be repeated.", metavar="PATTERN")
+]
+NoFeatures = Annotated[bool, typer.Option("--no-features", help="Use no columns: each item has a score of its own.")]
 TextColumns = Annotated[
     list[str] | None,
     typer.Option("--text", help="A column of texts to make features from; may be repeated.", metavar="COLUMN"),

@@ -14,7 +14,18 @@ import typer
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.fitting import campaign_evidence, fit_gp, fit_linear, table_evidence
-from pairsmith.cli.inputs import Dimensions, ImageColumns, TextColumns, check_recipe, load_model, matching, recipe_of
+from pairsmith.cli.inputs import (
+    Dimensions,
+    FeatureColumns,
+    IdColumn,
+    ImageColumns,
+    NoFeatures,
+    TextColumns,
+    check_recipe,
+    load_model,
+    matching,
+    recipe_of,
+)
 from pairsmith.cli.output import (
     check_place,
     check_stdout,
@@ -62,16 +73,9 @@ def fit(
             " held-out answers are likeliest."
         ),
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
-    ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(help="Feature columns, by name or pattern; may be repeated.", metavar="PATTERN")
-    ] = None,
-    no_features: Annotated[
-        bool, typer.Option("--no-features", help="Use no columns: each item has a score of its own.")
-    ] = False,
+    id_column: IdColumn = None,
+    features: FeatureColumns = None,
+    no_features: NoFeatures = False,
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
@@ -138,10 +142,7 @@ def rank(
     plot: Annotated[Path | None, typer.Option(help="Draw scores with their intervals (.png, .svg, .pdf).")] = None,
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
     top: Annotated[int | None, typer.Option(help="Add a column in_top, P(among the best K).", metavar="K")] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
-    ] = None,
+    id_column: IdColumn = None,
 ) -> None:
     """Rank items, best first, with how sure that is.
 

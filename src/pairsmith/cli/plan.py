@@ -12,7 +12,7 @@ import typer
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.fitting import table_evidence
-from pairsmith.cli.inputs import load_model, matching
+from pairsmith.cli.inputs import FeatureColumns, IdColumn, NoFeatures, load_model, matching
 from pairsmith.cli.output import check_writable, file_or_stdout
 from pairsmith.data.names import printable
 
@@ -57,16 +57,9 @@ def plan(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the table to a file (.csv, .jsonl, .parquet) as well.")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
-    ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(help="Feature columns, by name or pattern; may be repeated.", metavar="PATTERN")
-    ] = None,
-    no_features: Annotated[
-        bool, typer.Option("--no-features", help="Use no columns: each item has a score of its own.")
-    ] = False,
+    id_column: IdColumn = None,
+    features: FeatureColumns = None,
+    no_features: NoFeatures = False,
     simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT")] = 8,
     seed: Annotated[int, typer.Option(help="Another one draws other simulations.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,

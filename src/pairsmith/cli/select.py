@@ -15,6 +15,7 @@ from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.inputs import (
     Dimensions,
+    IdColumn,
     ImageColumns,
     TextColumns,
     as_number,
@@ -96,10 +97,7 @@ def select(
     max_per_item: Annotated[
         int | None, typer.Option(help="No item in more than this many of the pairs picked now.", metavar="COUNT")
     ] = None,
-    id_column: Annotated[
-        str | None,
-        typer.Option("--id", help="The column of item ids. Default: id, or else the first.", metavar="COLUMN"),
-    ] = None,
+    id_column: IdColumn = None,
     features: Annotated[
         list[str] | None,
         typer.Option(
