@@ -195,7 +195,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2 repetitions, K to 200, into figures/")
     parser.add_argument("--repetitions", type=int, help="30, and a third of that in rounds")
     parser.add_argument("--sets", nargs="+", choices=sets.SETS, default=sets.SETS)
-    parser.add_argument("--rule", choices=RULES, default="averaged", help="what designs rounds")
+    parser.add_argument("--rule", choices=RULES, default="model", help="what designs rounds")
     parser.add_argument("--data", type=Path, default=Path("data"), help=f"folder with {'/, '.join(sets.NEED_FILES)}/")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; all cores")
     parser.add_argument("--redraw", action="store_true", help="do no work; tables and pictures from what there is")

@@ -92,9 +92,19 @@ def test_campaigns_of_the_first_version_open_and_count_as_not_confirmed(target, 
 def downgrade(store, folder):
     """Make it what the first version would have made, with files in this folder."""
     with store.writing() as connection:
-        connection.exec_driver_sql("ALTER TABLE people DROP COLUMN seal")
-        for column in ("strength", "comment"):
-            connection.exec_driver_sql(f"ALTER TABLE answers DROP COLUMN {column}")
+        for table in ("enrolments", "wordings", "changes"):
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+        later = {
+            "campaign": ["state", "goals"],
+            "items": ["prompt", "author"],
+            "pairs": ["why", "gold"],
+            "people": ["seal", "quota", "excluded"],
+            "leases": ["why", "wording"],
+            "answers": ["strength", "comment", "struck"],
+        }
+        for table, columns in later.items():
+            for column in columns:
+                connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
         connection.exec_driver_sql("DROP INDEX pairs_second")
         if store.engine.dialect.name == "postgresql":  # SQLite's migration leaves a constraint that is there alone
             connection.exec_driver_sql("ALTER TABLE pairs DROP CONSTRAINT pairs_differ")
@@ -103,6 +113,19 @@ def downgrade(store, folder):
             connection.execute(schema.items.update().where(schema.items.c.row == row).values(parts=absolute))
         old = {key: value for key, value in store.settings.to_stored().items() if key not in ("id", "media", "seal")}
         connection.execute(schema.campaign.update().values(version=1, settings=old))
+
+
+def test_migrated_tables_are_those_of_a_new_campaign(target):
+    version_1(target, [(0, 1, 1, 0)])
+    with Store(target) as store:
+        inspector = sa.inspect(store.engine)
+        for table in schema.tables.sorted_tables:
+            found = {column["name"]: column["nullable"] for column in inspector.get_columns(table.name)}
+            assert found == {column.name: column.nullable for column in table.columns}
+        with store.reading() as connection:
+            assert connection.execute(sa.select(schema.campaign.c.state, schema.campaign.c.goals)).one() == ("open", {})
+            assert connection.execute(sa.select(schema.leases.c.why)).scalars().all() == [schema.IMPORTED]
+            assert connection.execute(sa.select(schema.answers.c.struck)).scalars().all() == [False]
 
 
 def test_hostile_parts_do_not_stop_the_migration(tmp_path, make):

@@ -60,8 +60,36 @@ def _grade_and_comment(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"ALTER TABLE answers ADD COLUMN {column} TEXT")
 
 
+def _let_organisers_act(connection: sa.Connection) -> None:
+    """Why pairs are asked, what organisers change, and when a campaign is over."""
+    for table in (schema.enrolments, schema.wordings, schema.changes):
+        table.create(connection)
+    no = "false" if connection.dialect.name == "postgresql" else "0"
+    for column in (
+        "campaign ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+        "campaign ADD COLUMN goals JSON NOT NULL DEFAULT '{}'",
+        "items ADD COLUMN prompt TEXT",
+        "items ADD COLUMN author TEXT",
+        "pairs ADD COLUMN why TEXT NOT NULL DEFAULT 'designed'",
+        "pairs ADD COLUMN gold INTEGER",
+        "people ADD COLUMN quota INTEGER",
+        f"people ADD COLUMN excluded BOOLEAN NOT NULL DEFAULT {no}",
+        "leases ADD COLUMN why TEXT NOT NULL DEFAULT 'designed'",
+        "leases ADD COLUMN wording INTEGER",
+        f"answers ADD COLUMN struck BOOLEAN NOT NULL DEFAULT {no}",
+    ):
+        connection.exec_driver_sql(f"ALTER TABLE {column}")
+    connection.exec_driver_sql(f"UPDATE leases SET why = 'imported' WHERE expires = {schema.MADE_ELSEWHERE}")
+    connection.exec_driver_sql("UPDATE pairs SET why = 'imported' WHERE round = 0")
+
+
 # MIGRATIONS[v - 1] turns version v into v + 1; all that are needed run in one transaction.
-MIGRATIONS: list[Callable[[sa.Connection], None]] = [_refuse_self_pairs, _confine_files, _grade_and_comment]
+MIGRATIONS: list[Callable[[sa.Connection], None]] = [
+    _refuse_self_pairs,
+    _confine_files,
+    _grade_and_comment,
+    _let_organisers_act,
+]
 
 
 def migrate(engine: sa.Engine) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 4  # of these tables; a new one needs a step in `migrations`
+VERSION = 5  # of these tables; a new one needs a step in `migrations`
 SECOND = 1_000_000  # in the unit of time of the tables
 MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held here: it carries an imported answer
+
+# Why a pair is asked.
+DESIGNED, RANDOM, REPEATED, GOLD, IMPORTED = "designed", "random", "repeated", "gold", "imported"
 
 tables = sa.MetaData()
 campaign = sa.Table(
@@ -19,6 +22,8 @@ campaign = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("settings", sa.JSON, nullable=False),
+    sa.Column("state", sa.Text, nullable=False, server_default="open"),  # open, paused or closed
+    sa.Column("goals", sa.JSON, nullable=False, server_default="{}"),  # when it is over: answers, until, deadline
 )
 items = sa.Table(
     "items",
@@ -30,6 +35,8 @@ items = sa.Table(
     sa.Column("label", sa.JSON(none_as_null=True)),
     sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path in the folder] each
     sa.Column("lean", sa.Integer, nullable=False, default=0),  # how much oftener it was shown left than right
+    sa.Column("prompt", sa.Text),  # that it answers: shown above the pair
+    sa.Column("author", sa.Text),  # that made it, where authors are ranked as well
 )
 pairs = sa.Table(
     "pairs",
@@ -39,6 +46,8 @@ pairs = sa.Table(
     sa.Column("second", sa.ForeignKey(items.c.row), nullable=False),
     sa.Column("round", sa.Integer, nullable=False),  # 0: not planned, but answered elsewhere
     sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
+    sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # it was asked the last time
+    sa.Column("gold", sa.Integer),  # the outcome that is known to be right
     sa.UniqueConstraint("first", "second"),
     sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
     sa.Index("pairs_second", "second"),  # with the index of the constraint above, it finds all pairs of an item
@@ -52,7 +61,25 @@ people = sa.Table(
     sa.Column("role", sa.Text, nullable=False),  # labeller or organiser
     sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
     sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
+    sa.Column("quota", sa.Integer),  # answers after which this person is done
+    sa.Column("excluded", sa.Boolean, nullable=False, server_default=sa.false()),  # their answers do not count
     sa.UniqueConstraint("name", "role"),
+)
+enrolments = sa.Table(  # links by which people invite themselves
+    "enrolments",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),  # SHA-256 of the token of the link
+    sa.Column("places", sa.Integer, nullable=False),  # so many more people may come
+    sa.Column("seal", sa.Text),  # of whoever made or confirmed it, see `seals`
+)
+wordings = sa.Table(  # the question and the instructions as they were edited, oldest first
+    "wordings",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("instructions", sa.Text, nullable=False),
 )
 # A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back.
 leases = sa.Table(
@@ -66,6 +93,8 @@ leases = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("again", sa.Boolean, nullable=False, default=False),  # shown again after an undo
     sa.Column("expires", sa.BigInteger, nullable=False),  # a time, or MADE_ELSEWHERE
+    sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # the pair was asked this time
+    sa.Column("wording", sa.Integer),  # of `wordings` that was shown; null: that of the settings
 )
 sa.Index("leases_state", leases.c.state, leases.c.person)
 answers = sa.Table(
@@ -78,12 +107,22 @@ answers = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("strength", sa.Text),  # slightly or much, where answers are graded
     sa.Column("comment", sa.Text),
+    sa.Column("struck", sa.Boolean, nullable=False, server_default=sa.false()),  # out by an organiser
 )
 undos = sa.Table(
     "undos",
     tables,
     sa.Column("answer", sa.ForeignKey(answers.c.id), primary_key=True, autoincrement=False),
     sa.Column("at", sa.BigInteger, nullable=False),
+)
+changes = sa.Table(  # what organisers did: pauses, corrections, exclusions
+    "changes",
+    tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("person", sa.ForeignKey(people.c.id)),  # null: by a command
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("content", sa.JSON, nullable=False),
 )
 reports = sa.Table(  # what the process of `worker` found out, for the web pages to show
     "reports",
