@@ -257,7 +257,6 @@ NOT_FOR_ITEMS = {
     "check_sample_weight_equivalence_on_dense_data": "an item that comes twice is two items, each with its own effect",
     "check_estimators_empty_data_messages": "no features is fine: scores are then the items' own effects",
     "check_classifiers_classes": "of two words nobody knows which is the better, unless `better` says so",
-    "check_fit2d_1sample": "one item makes no pair, but the prior of one is fine",
 }
 
 
@@ -300,7 +299,7 @@ def test_more_answers_than_a_fifth_are_learned_from_as_by_fit():
     whole = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     assert many.variances_ == pytest.approx(whole.variances_, rel=0.05)
     with pytest.raises(AttributeError, match="left_out_ is there after fit"):
-        few.left_out_  # noqa: B018
+        _ = few.left_out_
 
 
 def test_more_answers_are_about_the_same_items():
@@ -310,3 +309,9 @@ def test_more_answers_are_about_the_same_items():
         model.with_answers(X[::-1], pairs, outcomes)
     with pytest.raises(ValueError, match="comparisons"):
         model.with_answers(X, [[0, 80]], [1])
+
+
+def test_one_item_has_no_pair_to_doubt():
+    model = ps.BradleyTerryGP().fit(np.ones((1, 3)))
+    assert model.doubt_ == 0
+    assert model.rank(np.ones((1, 3)))["rank"].tolist() == [1]

@@ -3,7 +3,7 @@ import pytest
 
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
-from pairsmith.model.posterior import Answers
+from pairsmith.model.posterior import Answers, Posterior
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -58,6 +58,34 @@ def test_what_was_learned_before_is_a_start_and_not_an_answer():
     cold = learned_from(both)
     np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
     assert again.evidence == pytest.approx(cold.evidence, abs=1e-3)
+
+
+def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
+    rng = np.random.default_rng(3)
+    pairs = rng.permutation(np.column_stack(np.triu_indices(N, 1)))
+    pairs = np.vstack([pairs[(pairs != 4).all(axis=1)], [[4, 9]]])  # only the last answer is about item 4
+    moved = []
+    monkeypatch.setattr(
+        Posterior, "moved", lambda self, *given, move=Posterior.moved: moved.append(move(self, *given)) or moved[-1]
+    )
+    both = answers_of(pairs)
+    first = both.part(np.arange(len(pairs) - 2))
+    label = answers_of([(0, N)])
+    for before, after in ((first, both), (first.joined(label), both.joined(label))):
+        threshold = len(after) > len(both)
+        previous = learned_from(before, threshold)
+        moved.clear()
+        again, cold = learned_from(after, threshold, previous), learned_from(after, threshold)
+        assert moved
+        np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
+        np.testing.assert_allclose(again.posterior.effects, cold.posterior.effects, atol=2e-3)
+        assert again.evidence == pytest.approx(cold.evidence, abs=1e-3)
+        # Where answers are gone, there is no posterior to go on from.
+        moved.clear()
+        fewer = before.part(np.arange(5, len(before)))
+        again, cold = learned_from(fewer, threshold, previous), learned_from(fewer, threshold)
+        assert not moved
+        np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
 
 
 def test_a_sample_of_many_answers_is_of_items_that_meet_again():

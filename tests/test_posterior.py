@@ -53,3 +53,29 @@ def test_the_covariance_of_effects_is_symmetric_and_an_inverse(n):
     found = Posterior.of(Prior(np.zeros((n, 0)), np.full(n, 2.0)), answers, sites).effects
     np.testing.assert_array_equal(found, found.T)
     np.testing.assert_allclose(found @ (np.eye(n) / 2 + answers.graph(sites.tau, n).toarray()), np.eye(n), atol=1e-10)
+
+
+@pytest.mark.parametrize(("p", "effects"), [(0, 0.7), (3, 0.0), (3, 0.7), (3, 50.0)])
+def test_the_posterior_of_a_few_other_sites_and_items_is_that_from_the_beginning(p, effects):
+    rng = np.random.default_rng(4)
+    n, kept = 14, np.array([0, 1, 2, 4, 5, 6, 7, 8, 9, 11, 12, 13])  # items 3 and 10 are new
+    prior = Prior(rng.standard_normal((n, p)), np.full(n, effects))
+    few = np.array([rng.choice(len(kept), 2, replace=False) for _ in range(40)])
+    before = Answers(*few.T, *np.ones((3, 40)), np.zeros(40))
+    earlier = Sites(rng.uniform(0.1, 1, 40), rng.standard_normal(40))
+    pairs = np.vstack([kept[few], [[3, 10], [3, 0], [5, 6]]])
+    answers = Answers(*pairs.T, *np.ones((3, 43)), np.zeros(43))
+    tau = np.append(earlier.tau, np.zeros(3))
+    now = Sites(np.append(tau[:38], rng.uniform(0.1, 1, 5)), rng.standard_normal(43))  # two others have changed, too
+    old = Posterior.of(Prior(prior.features[kept], prior.effects[kept]), before, earlier)
+    among = old.among(kept, prior)
+    for found, sites in (
+        (among, Sites(tau, np.append(earlier.nu, np.zeros(3)))),
+        (among.moved(prior, answers, tau, now), now),
+        (among.moved(prior, answers, tau, now).moved(prior, answers, now.tau, now), now),
+    ):
+        expected = Posterior.of(prior, answers, sites)
+        for name in ("mean", "effects", "features", "root", "pull"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(found.graph.toarray(), expected.graph.toarray(), rtol=1e-12)
+        assert found.logdet == pytest.approx(expected.logdet, rel=1e-9)

@@ -47,11 +47,13 @@ def propagate(
     sites: Sites | None = None,
     tolerance: float = 1e-2,
     sweeps: int = 60,
+    at_rest: float = 0.0,
 ) -> Propagated[P]:
     """The posterior, given the answers; `posterior_of` says what it is, given their sites.
 
     All sites are brought up to date at once, from `sites` or the beginning on, until the mean of no gap moves by more
-    than `tolerance` of its standard deviation, nor its variance by that share.
+    than `tolerance` of its standard deviation, nor its variance by that share. Sites of gaps that would move by less
+    than `at_rest` stay as they are: for where `posterior_of` takes the longer, the more sites have changed.
     """
     sites = Sites.beginning(answers) if sites is None else sites
     for sweep in range(sweeps):
@@ -71,7 +73,7 @@ def propagate(
         if np.max(off, initial=0.0) < tolerance:
             break
         tau, nu = _site(cavity_mean, precision, tilted_mean, tilted_variance)
-        moved = np.where(usable, 1.0 if sweep < _HASTY else 0.5, 0.0)
+        moved = np.where(usable & (off >= at_rest), 1.0 if sweep < _HASTY else 0.5, 0.0)
         sites = Sites(sites.tau + moved * (tau - sites.tau), sites.nu + moved * (nu - sites.nu))
     return Propagated(posterior, sites, evidence, cavity_mean, 1 / precision)
 

@@ -136,7 +136,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         if names:
             kept = previous is not None
             self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng, kept)
-        self._conclude(problem[0], rng)
+        self._conclude(problem[0])
         if not self.warm_start:  # in rounds there are always islands at first
             tell_islands(answers, self.n_items_)
         return self
@@ -163,7 +163,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         found.__dict__.pop("_places", None)
         found.raters_ = None
         found.learned_ = learn_from(linear, self.learned_.map, answers, self.learned_.threshold, fixed, rng, previous)
-        found._conclude(linear, rng)
+        found._conclude(linear)
         return found
 
     def imagined(self, X: Any, rng: np.random.Generator, count: int) -> Floats:
@@ -171,14 +171,36 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         free = tuple(name for name in PARTS if name not in _fixed(self))
         return imagined_scores(self.learned_, self.placed(X)[0], free, rng, count)
 
-    def _conclude(self, linear: Floats, rng: np.random.Generator) -> None:
-        """The figures that follow from what was learned; `linear` are the coordinates of all items."""
+    def _conclude(self, linear: Floats, figures: dict[str, float] | None = None) -> None:
+        """What follows from what was learned; `linear` are the coordinates of all items, unless figures are known."""
         self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
         self.evidence_ = self.learned_.evidence
-        Psi = self.learned_.coordinates(linear)
-        joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
-        self.doubt_, self.reliability_ = joint.doubt(rng), joint.reliability()
-        self.shares_ = self.learned_.shares(Psi)
+        self._linear, self._figures = linear, figures
+
+    def _figure(self, name: str) -> float:
+        """Doubt, reliability or the share of a part: computed when the first is asked for, as rounds need none."""
+        check_is_fitted(self)
+        if self._figures is None:
+            Psi = self.learned_.coordinates(self._linear)
+            joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
+            known = {"doubt": joint.doubt(as_generator(self.random_state)), "reliability": joint.reliability()}
+            self._figures = known | self.learned_.shares(Psi)
+        return self._figures[name]
+
+    @property
+    def doubt_(self) -> float:
+        """The mean probability that two of the items stand in the wrong order."""
+        return self._figure("doubt")
+
+    @property
+    def reliability_(self) -> float:
+        """The share of the variance of scores that is known (scale separation reliability)."""
+        return self._figure("reliability")
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        """Of the variance of scores, of each part."""
+        return {name: self._figure(name) for name in PARTS}
 
     def _weigh_raters(
         self,
@@ -319,10 +341,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         saved = SavedGP.read(path)
         model = BradleyTerryGP()
         model.learned_, model.classes_, model.n_items_ = saved.learned, saved.classes, saved.n_items
-        model.variances_ = saved.learned.variances | {"scale": saved.learned.scale}
-        model.evidence_, model.raters_ = saved.learned.evidence, None
-        model.doubt_, model.reliability_ = saved.figures["doubt"], saved.figures["reliability"]
-        model.shares_ = {name: saved.figures[name] for name in PARTS}
+        model.raters_ = None
+        model._conclude(np.zeros((0, 0)), saved.figures)
         model.ids_ = None if saved.ids is None else pd.Index(saved.ids)
         model.fingerprint_, model.n_features_in_ = saved.fingerprint, len(saved.features)
         if saved.features and all(isinstance(name, str) for name in saved.features):

@@ -64,8 +64,10 @@ class Joint:
         return self.mean[i] - self.mean[j], np.maximum(variance, 0.0)
 
     def doubt(self, rng: np.random.Generator) -> float:
-        """The mean, over pairs of items, of the probability that they stand in the wrong order."""
+        """The mean, over pairs of items, of the probability that they stand in the wrong order; 0 without a pair."""
         n = len(self.mean)
+        if n < 2:
+            return 0.0
         some = np.arange(n) if n <= _MOST_ITEMS else np.sort(rng.choice(n, _MOST_ITEMS, replace=False))
         variance, total = self.variance()[some], 0.0
         for low in range(0, len(some), _ROWS):

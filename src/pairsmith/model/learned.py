@@ -13,8 +13,8 @@ from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.expectation_propagation import Propagated, propagate, told_alone
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.joint import Joint
-from pairsmith.model.posterior import Answers, Posterior, Sites
-from pairsmith.model.variances import PARTS, SCALES, USUAL, Parts, cheaper, evaluate, learn
+from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Sites
+from pairsmith.model.variances import PARTS, SCALES, USUAL, Known, Parts, cheaper, evaluate, learn
 
 THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
 _SAMPLE = 1000  # answers that variances are learned from, where there are more
@@ -113,15 +113,21 @@ def learn_from(
     items = touched[touched < n]
     own = replace(answers, first=place[: len(answers)], second=place[len(answers) :])
     sites: Sites | None
+    known = None
     if previous is not None:
         variances, scale, learned_from = previous.variances, previous.scale, previous.learned_from
-        sites = _carried_over(previous, linear, answers, items, threshold, own)
+        sites, known = _carried_over(previous, linear, answers, items, threshold, own)
     else:
         variances, scale, sites = _likeliest(linear[items], map, own, threshold, fixed, rng)
         learned_from = len(answers)
     with _threads(len(items)):
         parts = parts_of(map, linear[items], threshold, variances, scale)
-        found = cheaper(parts, own).propagate(variances, own, sites, _FINELY)
+        form = cheaper(parts, own)
+        found: Propagated[Posterior] | Propagated[GapPosterior]
+        if isinstance(form, Parts) and sites is not None and known is not None:
+            found = form.propagate_from(variances, own, sites, known, _FINELY)
+        else:
+            found = form.propagate(variances, own, sites, _FINELY)
     posterior = (
         found.posterior if isinstance(found.posterior, Posterior) else posterior_of(parts, variances, own, found.sites)
     )
@@ -211,9 +217,10 @@ def posterior_of(parts: Parts, variances: dict[str, float], answers: Answers, si
 
 def _carried_over(
     previous: Learned, linear: Floats, answers: Answers, items: Ints, threshold: bool, own: Answers
-) -> Sites:
+) -> tuple[Sites, Known | None]:
     """The sites that answers had before; new ones begin with what they tell beside all that was known.
 
+    Besides, the posterior of before, unless answers are gone that it had.
     `answers` number the items as `linear` does, `own` are the same by their places in `items`.
     """
 
@@ -232,7 +239,10 @@ def _carried_over(
     joint = previous.joint(previous.coordinates(linear[number[:-1]]), number[:-1])
     mean, variance = joint.gaps(place[: len(new)], place[len(new) : -1])
     tau[~same], nu[~same] = told_alone(mean, variance, new)
-    return Sites(tau, nu)
+    if np.count_nonzero(same) < len(before) or previous.threshold != threshold:
+        return Sites(tau, nu), None
+    places = np.searchsorted(items, np.append(previous.items, len(linear)) if threshold else previous.items)
+    return Sites(tau, nu), Known(previous.posterior, places, np.where(same, tau, 0.0))
 
 
 def _threads(items: int) -> AbstractContextManager[None]:

@@ -11,7 +11,12 @@ of the graph of answers weighted by their sites, and r = B'nu:
     Cov f = E + Y S Y',   E f = Cov f r,   log det(I + Cov_prior L) = log det(I + D^1/2 L D^1/2) - log det S
 
 which takes the inverse of a sparse matrix as large as there are items compared, and a Cholesky factor as large as there
-are features. By answers, with G the covariance of the gaps beforehand and T = diag(tau):
+are features. Where the sites of a few answers change, by delta in their tau, and B_c are the rows of B of these, all of
+it follows by Woodbury's identity from what it was:
+
+    N = diag(1/delta) + B_c E B_c',   E - E B_c'N^-1 B_c E,   Y - E B_c'N^-1 B_c Y
+
+By answers, with G the covariance of the gaps beforehand and T = diag(tau):
 
     M = I + T^1/2 G T^1/2,   Var g_e = (1 - M^-1_ee) / tau_e,   E g = G alpha,   alpha = nu - T^1/2 M^-1 T^1/2 G nu
 
@@ -23,7 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, solve, solve_triangular
 from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.sparse import coo_array, csr_array, diags_array, eye_array
 
@@ -119,15 +124,22 @@ class Posterior:
     @classmethod
     def of(cls, prior: Prior, answers: Answers, sites: Sites) -> Posterior:
         n, p = prior.features.shape
-        graph, pushed = answers.graph(sites.tau, n), answers.spread(sites.nu, n)
+        graph = answers.graph(sites.tau, n)
         if n == 0:  # for which LAPACK has no patience
             return cls(np.zeros(0), np.zeros((0, 0)), np.zeros((0, p)), np.eye(p), np.zeros(0), graph, 0.0)
         effects, logdet = _effects(graph, np.sqrt(prior.effects))
-        beside, root = np.zeros((n, 0)), np.zeros((0, 0))
+        beside = prior.features - effects @ (graph @ prior.features)
+        return cls._given(prior, graph, answers.spread(sites.nu, n), effects, beside, logdet)
+
+    @classmethod
+    def _given(
+        cls, prior: Prior, graph: csr_array, pushed: Floats, effects: Floats, beside: Floats, logdet: float
+    ) -> Posterior:
+        """With r = `pushed`, E = `effects` and Y = `beside`; `logdet` is what effects add to the logarithm."""
+        p = beside.shape[1]
+        root = np.zeros((0, 0))
         if p:
-            pulled = graph @ prior.features
-            beside = prior.features - effects @ pulled
-            precision = pulled.T @ beside
+            precision = (graph @ prior.features).T @ beside
             precision = (precision + precision.T) / 2
             precision.flat[:: p + 1] += 1
             upper = cholesky(precision, check_finite=False)
@@ -136,6 +148,39 @@ class Posterior:
         features = beside @ root
         mean = effects @ pushed + features @ (features.T @ pushed)
         return cls(mean, effects, features, root, pushed - graph @ mean, graph, logdet)
+
+    def among(self, places: Ints, prior: Prior) -> Posterior:
+        """Of more items, of which these had these places among them; of the others no answer tells anything."""
+        n = len(prior.effects)
+        if len(places) == n:
+            return self
+        effects, features, pull = np.diag(prior.effects), prior.features @ self.root, np.zeros(n)
+        effects[np.ix_(places, places)], features[places], pull[places] = self.effects, self.features, self.pull
+        mean = prior.features @ (prior.features.T @ pull)
+        mean[places] = self.mean
+        graph = self.graph.tocoo()
+        graph = coo_array((graph.data, (places[graph.row], places[graph.col])), shape=(n, n)).tocsr()
+        return Posterior(mean, effects, features, self.root, pull, graph, self.logdet)
+
+    def moved(self, prior: Prior, answers: Answers, before: Floats, sites: Sites) -> Posterior:
+        """Given these sites, where this one is given sites whose tau were these `before`."""
+        n = len(prior.effects)
+        delta = sites.tau - before
+        some = np.flatnonzero(delta)
+        # The factor of S has what the features add to the logarithm.
+        logdet = self.logdet + 2 * float(np.sum(np.log(np.diag(self.root))))
+        effects = self.effects
+        beside = solve_triangular(self.root, self.features.T, trans=1, check_finite=False).T
+        if len(some):
+            rows = answers.part(some).matrix(n)
+            across = rows @ effects
+            inner = rows @ across.T
+            inner.flat[:: len(some) + 1] += 1 / delta[some]
+            logdet += float(np.linalg.slogdet(delta[some, None] * inner)[1])
+            solved = solve(inner, np.hstack([across, rows @ beside]), assume_a="gen", check_finite=False)
+            effects = effects - across.T @ solved[:, :n]
+            beside -= across.T @ solved[:, n:]
+        return self._given(prior, answers.graph(sites.tau, n), answers.spread(sites.nu, n), effects, beside, logdet)
 
     def gaps(self, answers: Answers) -> tuple[Floats, Floats]:
         """Mean and variance of the gap of each pair that was asked."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import diags_array
 
-from pairsmith.data.arrays import Floats
+from pairsmith.data.arrays import Floats, Ints
 from pairsmith.model.expectation_propagation import Propagated, propagate
 from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, Sites
 
@@ -32,6 +32,8 @@ _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
 _STEPS, _RETRIES = 30, 4
+_FEW = 0.2  # of the items: with so many sites that changed, it is about as fast to begin anew
+_AT_REST = 0.8  # of the tolerance: there sites stay, as changing them takes time
 _TRIED = 4  # times as many variances are looked at as are drawn
 _TAILS = 3  # degrees of freedom of the t distribution that these come from
 _APART = 0.5  # in the logarithm of a variance: so far to either side, slopes tell how bent the evidence is
@@ -44,6 +46,15 @@ class Told:
 
     size: float
     determined: float
+
+
+@dataclass(frozen=True)
+class Known:
+    """A posterior of some of the items, from which that of a few more answers follows."""
+
+    posterior: Posterior
+    places: Ints  # its items have among those of now
+    tau: Floats  # of the answers of now in it, 0 where they are new
 
 
 @dataclass(frozen=True)
@@ -64,6 +75,22 @@ class Parts:
     ) -> Propagated[Posterior]:
         prior = self.prior(variances)
         return propagate(lambda sites: Posterior.of(prior, answers, sites), answers, sites, tolerance)
+
+    def propagate_from(
+        self, variances: dict[str, float], answers: Answers, sites: Sites, known: Known, tolerance: float
+    ) -> Propagated[Posterior]:
+        """As `propagate`, where there are a few more answers than there were to a posterior that is known."""
+        prior = self.prior(variances)
+        posterior, tau = known.posterior.among(known.places, prior), known.tau
+
+        def follow(sites: Sites) -> Posterior:
+            nonlocal posterior, tau
+            few = np.count_nonzero(sites.tau != tau) <= _FEW * len(prior.effects)
+            posterior = posterior.moved(prior, answers, tau, sites) if few else Posterior.of(prior, answers, sites)
+            tau = sites.tau
+            return posterior
+
+        return propagate(follow, answers, sites, tolerance, at_rest=_AT_REST * tolerance)
 
     def told(self, variances: dict[str, float], posterior: Posterior) -> dict[str, Told]:
         d, items = self.linear.shape[1], len(self.linear) - len(self.fixed)
