@@ -138,7 +138,9 @@ def test_the_built_in_ones_use_what_is_on_disk_and_nothing_else(tmp_path):
     np.testing.assert_array_equal(embed("sentence-transformers:here", ["ab", "c"]), [[2, 0], [1, 0]])
     np.testing.assert_array_equal(embed("fastembed:here", ["ab", "c"]), [[2, 1], [1, 1]])
     for name in ("sentence-transformers", "fastembed:there"):
-        with pytest.raises(ValueError, match=r"has no weights of .* on disk; download them with: python -c"):
+        with pytest.raises(
+            ValueError, match=r"cannot load .* from this disk .*; where its weights are missing: python -c"
+        ):
             find(name)
     Image.new("RGB", (20, 10), (124, 116, 104)).save(tmp_path / "grey.png")  # the mean colour of ImageNet
     (tmp_path / "model.onnx").write_bytes(b"")

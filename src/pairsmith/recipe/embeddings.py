@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib.util import find_spec
@@ -91,16 +92,21 @@ def _checked(found: Any, n: int, name: str) -> Floats:
     return array
 
 
+def _cause(error: Exception) -> str:
+    """What a library says, on one line and no longer than can be read at once."""
+    return textwrap.shorten(str(error), 200) or type(error).__name__
+
+
 def _sentence_transformers(model: str) -> Embed:
     from sentence_transformers import SentenceTransformer
 
     model = model or "all-MiniLM-L6-v2"
     try:
         loaded = SentenceTransformer(model, local_files_only=True)
-    except Exception:  # of several libraries, each with its own
+    except Exception as error:  # of several libraries, each with its own
         raise ValueError(
-            f"sentence-transformers has no weights of {model!r} on disk; download them with: python -c"
-            f" \"from sentence_transformers import SentenceTransformer as S; S('{model}')\""
+            f"sentence-transformers cannot load {model!r} from this disk ({_cause(error)}); where its weights are"
+            f" missing: python -c \"from sentence_transformers import SentenceTransformer as S; S('{model}')\""
         ) from None
     return lambda texts: loaded.encode(texts, show_progress_bar=False)
 
@@ -111,10 +117,10 @@ def _fastembed(model: str) -> Embed:
     model = model or "BAAI/bge-small-en-v1.5"
     try:
         loaded = TextEmbedding(model, local_files_only=True)
-    except Exception:  # as above
+    except Exception as error:  # as above
         raise ValueError(
-            f"fastembed has no weights of {model!r} on disk; download them with: python -c"
-            f" \"from fastembed import TextEmbedding as T; T('{model}')\""
+            f"fastembed cannot load {model!r} from this disk ({_cause(error)}); where its weights are missing:"
+            f" python -c \"from fastembed import TextEmbedding as T; T('{model}')\""
         ) from None
     return lambda texts: np.stack(list(loaded.embed(texts)))
 
@@ -128,7 +134,7 @@ def _onnx(model: str) -> Embed:
     try:
         session = InferenceSession(model, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above
-        raise ValueError(f"{model} is no ONNX model ({' '.join(str(error).split())})") from None
+        raise ValueError(f"{model} is no ONNX model ({_cause(error)})") from None
     entry = session.get_inputs()[0]
     side = entry.shape[-1] if isinstance(entry.shape[-1], int) else 224
 
