@@ -39,6 +39,7 @@ SHOWN, TO_A_TARGET = (50, 100, 200, 400), (50, 100, 200, 400, 800, 1600)  # more
 _LEAST_ROUND, _SHARE = 20, 0.2  # a round has so many pairs at least, and else so large a share of the answers so far
 _MOST_ITEMS = 1000  # a round is about so many items at most, others each time; so many are looked at for their order
 _NEAREST = 1e-4  # to 0 and to 1 that a figure comes where intervals are made, in logits
+_ROUNDING = 1e-12  # by which the way there and back may miss a figure
 
 
 class Needed(NamedTuple):
@@ -316,7 +317,7 @@ def _interval(drawn: Floats, level: float) -> tuple[Floats, Floats, Floats]:
 
 def _first_at(answers: Ints, falling: Floats, target: float) -> int | None:
     """After how many answers a curve is down at the target, by a straight line between two rounds; None: never."""
-    below = np.flatnonzero(falling <= target)
+    below = np.flatnonzero(falling <= target + _ROUNDING)
     if len(below) == 0:
         return None
     at = int(below[0])
