@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
-from campaigns import answers_of, invite_people
+from campaigns import Clock, answers_of, invite_people
 from pairsmith.campaign import dashboard, leases, schema
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.answers import weights
@@ -45,6 +45,45 @@ def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
     assert wanted[elsewhere] == (2, 0)
     assert sorted(take_snapshot(store).answers["seconds"].dropna()) == [1.25, 86400]
     assert dashboard.count(store)["answers"] == 3
+
+
+def test_answers_say_why_their_pairs_were_asked(target, make):
+    """As it was when the pair was shown, whatever happens to the pair afterwards."""
+    store = make(target, n=20, k=8, random_share=0.5, answers_per_pair=2)
+    anna, ben = invite_people(store, 2)
+    rows, pairs = sa.select(schema.pairs).order_by(schema.pairs.c.id), schema.pairs
+    with store.reading() as connection:
+        asked = {(row.first, row.second): row.why for row in connection.execute(rows)}
+    assert sorted(asked.values()) == 4 * ["designed"] + 4 * ["random"]
+    for _ in range(8):
+        lease = leases.next_pair(store, anna)
+        leases.answer(store, anna, lease.token, "left")
+    again = leases.undo(store, anna, lease.token)
+    with store.writing() as connection:
+        connection.execute(pairs.update().values(why="repeated"))
+    leases.answer(store, anna, again.token, "right")
+    given = take_snapshot(store).answers
+    assert {(row.first, row.second): row.why for row in given.itertuples()} == asked
+    leases.answer(store, ben, leases.next_pair(store, ben).token, "left")
+    assert take_snapshot(store).answers["why"].iloc[-1] == "repeated"
+    planned = next(iter(asked))
+    add_answers(store, answers_of([planned, (18, 19)]))
+    given = take_snapshot(store).answers
+    assert given.loc[given["elsewhere"], "why"].tolist() == ["imported", "imported"]
+
+
+def test_an_abandoned_pair_is_taken_up_for_the_reason_that_it_is_asked_now(tmp_path, make):
+    clock = Clock()
+    store = make(str(tmp_path / "t.db"), random_share=0, clock=clock)
+    (anna,) = invite_people(store, 1)
+    left = leases.next_pair(store, anna)
+    clock.now += 3600
+    with store.writing() as connection:
+        connection.execute(schema.pairs.update().values(why="repeated"))
+    taken_up = leases.next_pair(store, anna)
+    assert taken_up.token == left.token
+    leases.answer(store, anna, taken_up.token, "left")
+    assert take_snapshot(store).answers["why"].tolist() == ["repeated"]
 
 
 def test_comments_are_told_with_what_was_answered_skips_too(target, make, run):

@@ -94,6 +94,18 @@ def test_an_unknown_strength_is_refused(run):
     assert "row 2 has the strength 'very'; write slightly or much" in err
 
 
+def test_an_unknown_reason_is_refused_and_a_known_one_is_kept(run):
+    run(*CREATE)
+    Path("a.csv").write_text("winner,loser,why\nitem 1,item 2,random\nitem 2,item 3,because\n")
+    code, _, err = run("campaign", "import", "c.db", "a.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "row 2 has the why 'because'; write designed, random, repeated, gold or imported" in err
+    Path("a.csv").write_text("winner,loser,why\nitem 1,item 2,random\nitem 2,item 3,\n")
+    assert run("campaign", "import", "c.db", "a.csv")[0] == 0
+    with Store("c.db") as store:
+        assert take_snapshot(store).answers["why"].tolist() == ["random", "imported"]
+
+
 def test_formats_do_not_overwrite_each_other(run, answered):
     for kind in exchange.ENDINGS:
         assert run("campaign", "export", answered.target, "--format", kind)[0] == 0
@@ -108,8 +120,10 @@ def test_what_the_formats_say(run, answered):
     for kind, ending in exchange.ENDINGS.items():
         exchange.export_answers(answered, kind, Path(f"{kind}{ending}"))
     table = pd.read_csv("csv.csv")
-    assert list(table.columns) == ["first", "second", "outcome", "left", "labeller", "seconds", "time"]
+    assert list(table.columns) == ["first", "second", "outcome", "left", "labeller", "seconds", "time", "why"]
     assert list(table["outcome"]) == list(known["outcome"])
+    assert list(table["why"]) == list(known["why"])
+    assert set(table["why"]) <= {"designed", "random"}
     wins = [
         (row.first, row.second) if row.outcome > 0 else (row.second, row.first)
         for row in known.itertuples()

@@ -1,18 +1,9 @@
 """The next pairs, and when they are planned."""
 
-from collections import Counter
-from dataclasses import replace
-from itertools import combinations
-
-import numpy as np
 import pytest
 
-import pairsmith as ps
 from campaigns import Clock, answer_next, invite_people
-from conftest import items_of
-from oracle import assert_greedy
-from pairsmith.campaign import dashboard, learning, leases, pace, people, planning
-from pairsmith.campaign.create import create
+from pairsmith.campaign import dashboard, leases, pace, people, planning, rounds
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -56,70 +47,6 @@ def test_rounds_go_on_where_most_pairs_cannot_be_answered(target, make):
         keep_ahead()
     assert dashboard.count(store)["skipped"] == 75
     assert len(take_snapshot(store).planned) <= 100 + 2 * 10
-
-
-def test_rounds_are_greedy_given_everything_asked(target, make):
-    store = make(target, n=10, d=3, k=5, objective="d-optimal")
-    assert planning.plan_round(store)
-    known = take_snapshot(store)
-    X = known.features.to_numpy()
-    assert len(known.planned) == 10
-    first, second = known.planned[:5], known.planned[5:]
-    every = np.column_stack(np.triu_indices(10, 1))
-    ridge = ps.select(X, 1).ridge
-    for done, chosen in ((np.zeros((0, 2), int), first), (first, second)):
-        left = [tuple(pair) for pair in every if tuple(pair) not in set(map(tuple, done))]
-        picked = ps.select(X, 5, comparisons=done, ridge=ridge)
-        assert [tuple(pair) for pair in chosen] == [tuple(pair) for pair in picked.pairs]
-        assert_greedy(picked, X, left, ridge, [], [tuple(pair) for pair in done])
-
-
-def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
-    store = make(target, n=6, k=10)
-    (anna,) = invite_people(store, 1)
-    while (lease := leases.next_pair(store, anna)) is not None:
-        leases.answer(store, anna, lease.token, "left" if lease.left < lease.right else "right")
-    known = take_snapshot(store)
-    chosen = planning.next_pairs(known, 3, "averaged-d-optimal")
-    assert chosen.objective == "averaged-d-optimal"
-    expected = ps.select(
-        known.features.to_numpy(),
-        3,
-        objective="averaged-d-optimal",
-        model=learning.fit_linear(known),
-        comparisons=known.planned,
-    )
-    assert np.array_equal(chosen.pairs, expected.pairs)
-    assert planning.plan_round(store)
-    assert len(take_snapshot(store).planned) == 15
-    assert not planning.plan_round(store)
-
-
-def test_groups_caps_and_labels_hold_in_every_round(target):
-    items = items_of(12)
-    groups = np.array(["a", "b", "c"] * 4, dtype=object)
-    grouped = type(items)(items.path, items.features, groups)
-    labels = np.array([0, 1, 2]), np.array([1, -1, 1])
-    shown = [[("text", "x")]] * 12
-    create(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
-    store = Store(target)
-    planning.plan_round(store)
-    known = take_snapshot(store)
-    assert known.labeled.tolist() == [0, 1, 2]
-    assert known.labels.tolist() == [1, -1, 1]
-    assert len(known.planned) == 8
-    assert all(groups[i] == groups[j] for i, j in known.planned)
-    for batch in (known.planned[:4], known.planned[4:]):
-        assert max(Counter(batch.ravel().tolist()).values()) == 1
-    planning.plan_round(store, 50)  # because people are fast: the cap holds all the same
-    everything = take_snapshot(store).planned
-    batch, free = everything[8:], set(range(12)) - set(everything[8:].ravel().tolist())
-    left = {(i, j) for i in free for j in free if i < j and groups[i] == groups[j]}
-    assert 4 <= len(batch) <= 6
-    assert left <= set(map(tuple, everything.tolist()))  # there was no room for more
-    assert all(groups[i] == groups[j] for i, j in batch)
-    assert max(Counter(batch.ravel().tolist()).values()) == 1
-    store.close()
 
 
 class Crowd:
@@ -192,37 +119,8 @@ def test_two_planners_do_not_plan_the_same(target, make):
     store = make(target)
     other = Store(target)
     known = take_snapshot(store)
-    chosen = planning.next_pairs(known, 5, "d-optimal")
-    assert planning.add_round(other, chosen.pairs, known.last_pair)
-    assert not planning.add_round(store, chosen.pairs, known.last_pair)
+    chosen = rounds.next_round(known, store.settings, 5)
+    assert planning.add_round(other, chosen, known)
+    assert not planning.add_round(store, chosen, known)
     assert len(take_snapshot(store).planned) == 15
     other.close()
-
-
-@pytest.mark.parametrize("max_per_item", [None, 1, 2, 5])
-@pytest.mark.parametrize("grouped", [False, True])
-def test_no_more_pairs_are_counted_on_than_there_are(tmp_path, make, grouped, max_per_item):
-    """Against all pairs, one by one; a cap allows at most half of what it allows each item."""
-    store = make(str(tmp_path / "t.db"), n=9, k=7)
-    groups = np.array(list("aabbbcccc"), dtype=object) if grouped else None
-    snapshot = replace(take_snapshot(store), groups=groups)
-    planned = set(map(tuple, snapshot.planned.tolist()))
-    free = [
-        (i, j)
-        for i, j in combinations(range(9), 2)
-        if (i, j) not in planned and (groups is None or groups[i] == groups[j])
-    ]
-    expected = len(free)
-    if max_per_item is not None:
-        times = Counter(item for pair in free for item in pair)
-        expected = sum(min(times[item], max_per_item) for item in range(9)) // 2
-    assert planning.count_possible(snapshot, max_per_item) == expected
-
-
-def test_before_the_first_answer_a_criterion_with_a_model_gives_way(tmp_path, make):
-    store = make(str(tmp_path / "t.db"))
-    assert planning.next_pairs(take_snapshot(store), 2, "entropy").objective == "d-optimal"
-    answer_next(store)
-    assert planning.next_pairs(take_snapshot(store), 2, "entropy").objective == "entropy"
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
-        planning.next_pairs(take_snapshot(store), 0, "entropy")

@@ -69,7 +69,7 @@ def test_what_the_worker_cannot_do_is_shown(tmp_path, make, monkeypatch):
     def stop(_seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(planning, "next_pairs", fail)
+    monkeypatch.setattr(planning, "next_round", fail)
     monkeypatch.setattr(worker.time, "sleep", stop)
     for _ in range(3):
         leases.answer(

@@ -15,7 +15,7 @@ from pairsmith.campaign import counted, database, people
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.leases import as_comment, milliseconds
-from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, items, leases, pairs
+from pairsmith.campaign.schema import IMPORTED, MADE_ELSEWHERE, answers, items, leases, pairs
 from pairsmith.campaign.schema import people as persons
 from pairsmith.data.arrays import Floats, Ints
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
-    """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere.
+    """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere, why.
 
     Also strength and comment, which are empty where there is none.
     Skips are no answers, and those taken back do not stand. Of those made `elsewhere` nobody knows for certain which
@@ -42,12 +42,14 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             (leases.c.expires == MADE_ELSEWHERE).label("elsewhere"),
             sa.func.coalesce(answers.c.strength, "").label("strength"),
             sa.func.coalesce(answers.c.comment, "").label("comment"),
+            leases.c.why,
         )
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
         .where(leases.c.state == "answered")
         .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
     ).all()
-    names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment"]
+    names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment",
+             "why"]  # fmt: skip
     whole = dict.fromkeys(["first", "second", "outcome", "left", "at"], np.int64)
     frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool})
     frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
@@ -109,6 +111,8 @@ def weights(given: pd.DataFrame) -> Floats:
 def add(store: Store, given: pd.DataFrame) -> int:
     """Add answers made elsewhere (columns as in `standing`; `at` and `seconds` may be NaN); how many are new.
 
+    Where nothing says why they were asked, that is because they were imported.
+
     An answer that is there already is not added again: the same file may be imported twice.
     """
     now = store.now()
@@ -122,7 +126,8 @@ def add(store: Store, given: pd.DataFrame) -> int:
         labellers = {name: people.labeller_named(connection, name) for name in dict.fromkeys(r.labeller for r in new)}
         leased = [
             {"token": secrets.token_urlsafe(16), "pair": pair, "person": labellers[row.labeller],
-             "left": int(row.left), "state": "answered", "again": False, "expires": MADE_ELSEWHERE}
+             "left": int(row.left), "state": "answered", "again": False, "expires": MADE_ELSEWHERE,
+             "why": getattr(row, "why", "") or IMPORTED}
             for pair, row in zip(of, new, strict=True)
         ]  # fmt: skip
         last = connection.execute(sa.select(sa.func.max(leases.c.id))).scalar() or 0
@@ -166,11 +171,16 @@ def pair_ids(
     found = {(row.first, row.second): row.id for row in connection.execute(query)}
     missing = [pair for pair in dict.fromkeys(wanted) if pair not in found]
     if missing:
-        connection.execute(pairs.insert(), pairs_to_ask(missing, 0, answers_per_pair))
+        connection.execute(pairs.insert(), pairs_to_ask(missing, [IMPORTED] * len(missing), 0, answers_per_pair))
         found = {(row.first, row.second): row.id for row in connection.execute(query)}
     return found
 
 
-def pairs_to_ask(chosen: Iterable[Sequence[int]] | Ints, number: int, wanted: int) -> list[dict[str, int]]:
-    """Rows of the table of pairs: these, in the round of this number (0: not planned), with so many answers wanted."""
-    return [{"first": int(i), "second": int(j), "round": number, "wanted": wanted} for i, j in chosen]
+def pairs_to_ask(
+    chosen: Sequence[Sequence[int]] | Ints, why: Sequence[str], number: int, wanted: int
+) -> list[dict[str, Any]]:
+    """Rows of the table of pairs: these, each with why it is asked, in the round of this number (0: not planned)."""
+    return [
+        {"first": int(i), "second": int(j), "round": number, "wanted": wanted, "why": reason}
+        for (i, j), reason in zip(chosen, why, strict=True)
+    ]

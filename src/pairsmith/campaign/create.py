@@ -21,8 +21,8 @@ from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
-from pairsmith.campaign.planning import next_pairs
-from pairsmith.campaign.settings import LEASE_SECONDS, VIEWING_SECONDS, Settings
+from pairsmith.campaign.rounds import Round, next_round
+from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Ints
 from pairsmith.files.formats import read_table
@@ -31,7 +31,6 @@ from pairsmith.files.write import write_whole
 from pairsmith.model.evidence import classes_of
 from pairsmith.recipe.from_files import read_and_fit
 from pairsmith.recipe.recipe import Recipe
-from pairsmith.selection import Selection
 
 KINDS = ("text", "markdown", "image", "audio")
 Shown = list[tuple[str, str]]  # what people see of an item: kind, and the text or the file
@@ -52,6 +51,7 @@ def create(
     repeats: bool = False,
     max_per_item: int | None = None,
     objective: str = "order",
+    random_share: float = RANDOM_SHARE,
     lease_seconds: float = LEASE_SECONDS,
     viewing_seconds: float = VIEWING_SECONDS,
     graded: bool = False,
@@ -71,6 +71,8 @@ def create(
     for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+    if not 0 <= random_share <= 1:
+        raise ValueError(f"random_share must be between 0 and 1, got {random_share}")
     if not 0 <= viewing_seconds <= 60:
         raise ValueError(f"viewing_seconds must be between 0 and 60, got {viewing_seconds}")
     if not question.strip():
@@ -81,9 +83,6 @@ def create(
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
     values = np.where(values == classes_of(values, better)[1], 1, -1)
     stored = StoredItems(items.features, items.groups, labeled, values)
-    first_round = _first_round(stored, k, objective, max_per_item, progress)
-    if first_round is None or len(first_round) == 0:
-        raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
     settings = Settings(
         question=question,
         instructions=instructions,
@@ -93,6 +92,7 @@ def create(
         repeats=repeats,
         max_per_item=max_per_item,
         objective=objective,
+        random_share=random_share,
         lease_seconds=lease_seconds,
         viewing_seconds=viewing_seconds,
         graded=graded,
@@ -103,18 +103,19 @@ def create(
         folder=folder,
         recipe=None if recipe is None else recipe.to_json(),
     )
-    _write(target, _sealed(settings, target), _item_rows(stored, shown), first_round.pairs)
-    return len(first_round)
+    first_round = _first_round(stored, settings, progress)
+    if first_round is None:
+        raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
+    _write(target, _sealed(settings, target), _item_rows(stored, shown), first_round)
+    return len(first_round.pairs)
 
 
-def _first_round(
-    items: StoredItems, k: int, objective: str, max_per_item: int | None, progress: bool
-) -> Selection | None:
+def _first_round(items: StoredItems, settings: Settings, progress: bool) -> Round | None:
     """The first pairs, chosen when nothing is asked yet."""
     no_pairs = np.zeros((0, 2), dtype=np.int64)
     no_answers = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
     start = CampaignSnapshot(items.features, items.groups, items.labeled, items.labels, no_pairs, 0, no_answers)
-    return next_pairs(start, k, objective, max_per_item, progress=progress)
+    return next_round(start, settings, progress=progress)
 
 
 def _sealed(settings: Settings, target: str) -> Settings:
@@ -143,13 +144,14 @@ def _item_rows(items: StoredItems, shown: Sequence[Shown]) -> list[dict[str, Any
     ]
 
 
-def _write(target: str, settings: Settings, rows: list[dict[str, Any]], chosen: Ints) -> None:
+def _write(target: str, settings: Settings, rows: list[dict[str, Any]], first_round: Round) -> None:
     """Put the campaign at its place: whole, or not at all."""
 
     def fill(connection: sa.Connection) -> None:
         connection.execute(schema.campaign.insert().values(id=1, version=schema.VERSION, settings=settings.to_stored()))
         connection.execute(schema.items.insert(), rows)
-        connection.execute(schema.pairs.insert(), pairs_to_ask(chosen, 1, settings.answers_per_pair))
+        asked = pairs_to_ask(first_round.pairs, first_round.why, 1, settings.answers_per_pair)
+        connection.execute(schema.pairs.insert(), asked)
 
     if is_url(target):
         database.create(target, fill)

@@ -1,9 +1,10 @@
 """Answers written to files and read from files.
 
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
-(the item that was shown left), labeller, seconds and time; strength (slightly or much better) and comment where there
-are any. What is exported, imported and exported again is the same file; what is imported twice counts once. choix and
-dpo know only who won: ties are left out, and they cannot be read back.
+(the item that was shown left), labeller, seconds, time, and why the pair was asked (designed, random, repeated, gold or
+imported); strength (slightly or much better) and comment where there are any. What is exported, imported and exported
+again is the same file; what is imported twice counts once. choix and dpo know only who won: ties are left out, and they
+cannot be read back.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.campaign import answers
-from pairsmith.campaign.schema import SECOND
+from pairsmith.campaign.schema import REASONS, SECOND
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 from pairsmith.data.arrays import Ints
@@ -41,6 +42,7 @@ ENDINGS = {
 }
 MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
+BESIDES = ("labeller", "time", "why", *SAID_TOO)  # what a file may say of an answer besides what everybody reads
 
 
 def export_answers(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
@@ -94,6 +96,7 @@ def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             "labeller": given["labeller"],
             "seconds": given["seconds"],
             "time": [_time(at) for at in given["at"]],
+            "why": given["why"],
         }
     )
     return table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
@@ -255,7 +258,9 @@ def _completed_by(who: Any) -> str:
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
     pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
-    table = read_table(path, lambda names: [name for name in ("labeller", "time", *SAID_TOO) if name in names], True)
+    table = read_table(
+        path, lambda names: [name for name in ("labeller", "time", "why", *SAID_TOO) if name in names], True
+    )
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:
             table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
@@ -276,12 +281,14 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     ]
     given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
-    for name in SAID_TOO:
+    for name in ("why", *SAID_TOO):
         given[name] = as_written(pd.Series(["" if pd.isna(said) else str(said) for said in column(name, None)]), path)
-    unknown = ~given["strength"].isin(["", "slightly", "much"])
-    if unknown.any():
-        row = int(np.argmax(unknown))
-        raise ValueError(f"{path}: row {row + 1} has the strength {given['strength'][row]!r}; write slightly or much")
+    for name, words in (("strength", ("slightly", "much")), ("why", REASONS)):
+        unknown = ~given[name].isin(["", *words])
+        if unknown.any():
+            row = int(np.argmax(unknown))
+            one_of = f"{', '.join(words[:-1])} or {words[-1]}"
+            raise ValueError(f"{path}: row {row + 1} has the {name} {given[name][row]!r}; write {one_of}")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
     given["left"] = np.where(left < 0, pairs[:, 0], left)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

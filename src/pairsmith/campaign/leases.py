@@ -61,10 +61,10 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
         # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
         before = connection.execute(sql.ABANDONED, {"pair": pair.id, "person": person}).first()
         if before is not None:
-            connection.execute(sql.RENEW, {"lease": before.id, "until": expires})
+            connection.execute(sql.TAKE_UP, {"lease": before.id, "until": expires, "reason": pair.why})
             return _shown(before.token, pair, before.left)
         left = _choose_left(connection, pair.first, pair.second)
-        token = _lease(connection, pair.id, person, left, expires)
+        token = _lease(connection, pair.id, person, left, expires, pair.why)
     return _shown(token, pair, left)
 
 
@@ -143,7 +143,8 @@ def undo(store: Store, person: int, token: str) -> Lease:
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
         if last.outcome is not None:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1})
-        shown_again = _lease(connection, lease.pair, person, lease.left, _end_of_a_lease(store, now), again=True)
+        expires = _end_of_a_lease(store, now)
+        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, again=True)
     return _shown(shown_again, lease, lease.left)
 
 
@@ -191,11 +192,13 @@ def _own_lease(connection: sa.Connection, person: int, token: str) -> Any:
     return found
 
 
-def _lease(connection: sa.Connection, pair: int, person: int, left: int, expires: int, again: bool = False) -> str:
+def _lease(
+    connection: sa.Connection, pair: int, person: int, left: int, expires: int, why: str, again: bool = False
+) -> str:
     """Lease this pair to a person; the token."""
     token = secrets.token_urlsafe(16)
     given = {"token": token, "pair": pair, "person": person, "left": left, "state": "open", "again": again}
-    connection.execute(sql.LEASE, given | {"expires": expires})
+    connection.execute(sql.LEASE, given | {"expires": expires, "why": why})
     return token
 
 

@@ -1,77 +1,28 @@
-"""The next pairs: chosen given all that were asked, and added in rounds before people run out of them."""
+"""Rounds are added before people run out of pairs."""
 
 from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
 from pairsmith.campaign import pace
 from pairsmith.campaign.answers import pairs_to_ask
-from pairsmith.campaign.learning import fit_linear, fit_or_prior
+from pairsmith.campaign.learning import fit_or_prior
+from pairsmith.campaign.rounds import Round, next_round
 from pairsmith.campaign.schema import pairs
 from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
 from pairsmith.criteria import CRITERIA
-from pairsmith.data.arrays import Ints
-from pairsmith.data.candidates import WithinGroups, remaining_pairs
 from pairsmith.model.gaussian_process import BradleyTerryGP
-from pairsmith.selection import Selection, select
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
-    from pairsmith.model.bradley_terry import BradleyTerry
 
-DEFAULT = "order"  # the criterion of campaigns that name none
 GUESS = 5.0  # seconds assumed for planning until one was timed
 LARGEST = 16  # a round has at most this many times k pairs
-
-
-def next_pairs(
-    snapshot: CampaignSnapshot,
-    k: int,
-    objective: str | None,
-    max_per_item: int | None = None,
-    model: BradleyTerry | BradleyTerryGP | None = None,
-    **options: Any,
-) -> Selection | None:
-    """The next k pairs (or as many as there are), given all that were asked; None where there are no more.
-
-    A criterion that uses a linear model gives way to d-optimal before the first label or answer.
-    """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
-    k = min(k, count_possible(snapshot, max_per_item))
-    if k == 0:
-        return None
-    objective = DEFAULT if objective is None else objective
-    criterion = CRITERIA.get(objective)
-    if model is None and criterion is not None and criterion.needs_model:
-        model = fit_or_prior(snapshot) if criterion.only_effects else fit_linear(snapshot)
-        objective = "d-optimal" if model is None else objective
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
-        return select(
-            # By their rows, as pairs name them: what a campaign calls its items is no concern of the design.
-            snapshot.features.reset_index(drop=True) if snapshot.features.shape[1] else None,
-            k,
-            labeled=snapshot.labeled,
-            comparisons=snapshot.planned,
-            candidates=None if snapshot.groups is None else WithinGroups(snapshot.groups),
-            max_per_item=max_per_item,
-            objective=objective,
-            model=model,
-            **options,
-        )
-
-
-def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
-    """How many pairs another round can have at most."""
-    groups = None if snapshot.groups is None else WithinGroups(snapshot.groups)
-    return remaining_pairs(groups, len(snapshot.features), snapshot.planned, max_per_item).at_most()
 
 
 def plan_round(store: Store, size: int | None = None, before: BradleyTerryGP | None = None) -> bool:
@@ -82,20 +33,19 @@ def plan_round(store: Store, size: int | None = None, before: BradleyTerryGP | N
     """
     settings, snapshot = store.settings, take_snapshot(store)
     model = fit_or_prior(snapshot, before) if CRITERIA[settings.objective].only_effects else None
-    chosen = next_pairs(snapshot, size or settings.k, settings.objective, settings.max_per_item, model=model, n_jobs=1)
-    if chosen is None or len(chosen) == 0:
+    chosen = next_round(snapshot, settings, size, model, n_jobs=1)
+    if chosen is None:
         return False
-    add_round(store, chosen.pairs, snapshot.last_pair)
+    add_round(store, chosen, snapshot)
     return True
 
 
-def add_round(store: Store, chosen: Ints, after: int) -> bool:
-    """Add these pairs unless others were planned meanwhile (`after` is the last pair of the snapshot)."""
+def add_round(store: Store, chosen: Round, after: CampaignSnapshot) -> bool:
+    """Add this round unless pairs were added since the snapshot that it was planned after."""
     with store.writing() as connection:
-        last, number = connection.execute(sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))).one()
-        if (last or 0) != after:
+        if (connection.execute(sa.select(sa.func.max(pairs.c.id))).scalar() or 0) != after.last_pair:
             return False
-        rows = pairs_to_ask(chosen, (number or 0) + 1, store.settings.answers_per_pair)
+        rows = pairs_to_ask(chosen.pairs, chosen.why, after.last_round + 1, store.settings.answers_per_pair)
         connection.execute(pairs.insert(), rows)
     return True
 

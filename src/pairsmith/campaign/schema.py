@@ -13,7 +13,7 @@ SECOND = 1_000_000  # in the unit of time of the tables
 MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held here: it carries an imported answer
 
 # Why a pair is asked.
-DESIGNED, RANDOM, REPEATED, GOLD, IMPORTED = "designed", "random", "repeated", "gold", "imported"
+REASONS = DESIGNED, RANDOM, REPEATED, GOLD, IMPORTED = "designed", "random", "repeated", "gold", "imported"
 
 tables = sa.MetaData()
 campaign = sa.Table(

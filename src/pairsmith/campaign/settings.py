@@ -9,6 +9,7 @@ from typing import Any, Self
 # Where whoever makes the campaign says nothing else.
 LEASE_SECONDS = 600.0
 VIEWING_SECONDS = 0.4
+RANDOM_SHARE = 0.1
 
 # Attributes that the database keeps under another name: campaigns made before must open.
 _STORED_AS = {"answers_per_pair": "answers", "lease_seconds": "lease", "feature_names": "features", "folder": "media"}
@@ -36,6 +37,7 @@ class Settings:
     viewing_seconds: float = VIEWING_SECONDS  # for which a pair is on the screen before an answer counts
     graded: bool = False  # whether people say slightly better or much better
     comments: bool = False  # whether people may add a comment to an answer
+    random_share: float = RANDOM_SHARE  # of the pairs is drawn at random
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

@@ -30,17 +30,28 @@ class CampaignSnapshot:
     last_pair: int  # the id of the last of them
     answers: pd.DataFrame  # as `answers.standing` gives them
     recipe: dict[str, Any] | None = None  # of the features, as JSON
+    last_round: int = 0  # its number
+    asked: int = 0  # how many answers were asked for so far, those given included
 
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
     """The campaign as it is now."""
     items = store.items
     with store.reading() as connection:
-        found = connection.execute(sa.select(pairs.c.id, pairs.c.first, pairs.c.second).order_by(pairs.c.id)).all()
+        columns = pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.round, pairs.c.wanted
+        found = connection.execute(sa.select(*columns).order_by(pairs.c.id)).all()
         given = answers.standing(connection, store.target)
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
     planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
-    last_pair = found[-1].id if found else 0
     return CampaignSnapshot(
-        items.features, items.groups, items.labeled, items.labels, planned, last_pair, given, store.settings.recipe
+        items.features,
+        items.groups,
+        items.labeled,
+        items.labels,
+        planned,
+        found[-1].id if found else 0,
+        given,
+        store.settings.recipe,
+        max((row.round for row in found), default=0),
+        len(given) + sum(row.wanted for row in found),
     )

@@ -24,6 +24,7 @@ ABANDONED = sa.select(leases.c.id, leases.c.token, leases.c.left).where(
 )
 BEING_ANSWERED = sa.select(sa.func.count()).where(leases.c.pair == _given("pair"), _live)
 RENEW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"))
+TAKE_UP = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"), why=_given("reason"))
 CLOSE = leases.update().where(leases.c.id == _given("lease")).values(state=_given("how"))
 LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given("first"), _given("second")]))
 ADD_LEAN = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
@@ -60,7 +61,7 @@ PROGRESS = sa.select(
 )
 
 
-def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int]]:
+def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:
     """The first pair that lacks answers beyond those being given, and that this person may still be shown."""
     other, own = leases.alias(), leases.alias()
     being = (
@@ -71,7 +72,7 @@ def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int]]:
     theirs = (own.c.pair == pairs.c.id) & (own.c.person == _given("person"))
     closed = ("skipped",) if repeats else ("answered", "skipped")
     held = (own.c.state == "open") & (own.c.expires > _given("now"))
-    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second).where(
+    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.why).where(
         sa.text("wanted > 0"),  # written like this, so that the database uses the partial index
         pairs.c.wanted > being,
         ~sa.exists().where(theirs, own.c.state.in_(closed) | held),

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pairsmith.campaign import counted
-from pairsmith.campaign.settings import LEASE_SECONDS, VIEWING_SECONDS
+from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
 from pairsmith.cli import campaign_people
 from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
@@ -74,6 +74,13 @@ def create(
     objective: Annotated[
         str, typer.Option(help="What rounds are designed by: a criterion of pairsmith select.")
     ] = "order",
+    random_share: Annotated[
+        float,
+        typer.Option(
+            help="The share of pairs that are drawn at random: the yardstick for how well the model predicts.",
+            metavar="SHARE",
+        ),
+    ] = RANDOM_SHARE,
     lease: Annotated[
         float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
     ] = LEASE_SECONDS / 60,
@@ -105,6 +112,8 @@ def create(
         raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(CRITERIA)}")
     if not 0.1 <= lease <= 1440:
         raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
+    if not 0 <= random_share <= 1:
+        raise ValueError(f"--random-share must be between 0 and 1, such as 0.1 for one pair in ten, got {random_share}")
     if not 0 <= viewing <= 60:
         raise ValueError(f"--viewing must be between 0 and 60 seconds, got {viewing}")
     if media is not None and not media.is_dir():
@@ -130,6 +139,7 @@ def create(
         repeats=repeats,
         max_per_item=max_per_item,
         objective=objective,
+        random_share=random_share,
         lease_seconds=lease * 60,
         viewing_seconds=viewing,
         graded=graded,

@@ -236,7 +236,7 @@ def _from_campaign(
     asked = opening.snapshot_of(target, *refused)
     if model is not None:
         check_recipe(model, asked.recipe)
-    from pairsmith.campaign.planning import next_pairs
+    from pairsmith.campaign.rounds import next_pairs
 
     with resumable(options["checkpoint"]), cluster(dask) as client:
         fitted = load_model(model) if model else None

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from pairsmith.criteria.work import Work
+from pairsmith.data.candidates import Remaining
 from pairsmith.design.steps import Step, Steps
 
 
 def steps(work: Work, k: int) -> Steps:
-    """Pairs uniformly at random from the remaining candidates, which are not enumerated (Sec. 6.1, "Ran").
+    """Pairs uniformly at random from the remaining candidates (Sec. 6.1, "Ran"). The gain is that of log det."""
+    for i, j in draw(work.remaining, work.rng):
+        gain, _ = work.design.add(i, j)
+        yield Step(i, j, gain, work.design.logdet)
+
+
+def draw(remaining: Remaining, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Pairs uniformly at random from what remains, which is not enumerated; each is taken before it is given.
 
     Draws pair numbers and rejects what is gone. Where that would reject too often, the candidates are narrowed to
-    items with room, which is O(N), or, once few are left, listed. The gain is that of log det.
+    items with room, which is O(N), or, once few are left, listed.
     """
-    design, remaining, rng = work.design, work.remaining, work.rng
     rows = remaining.rows
     listed = False
     while not listed:
@@ -21,9 +32,8 @@ def steps(work: Work, k: int) -> Steps:
         accepted = 0
         for i, j in rows.pairs(numbers).tolist():
             if remaining.allows(i, j):
-                gain, _ = design.add(i, j)
                 remaining.take(i, j)
                 accepted += 1
-                yield Step(i, j, gain, design.logdet)
+                yield i, j
         if accepted < len(numbers) / 2:
             rows = rows.among(~remaining.full)
