@@ -2,8 +2,10 @@
 
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
 (the item that was shown left), labeller, seconds and time; strength (slightly or much better) and comment where there
-are any. What is exported, imported and exported again is the same file; what is imported twice counts once. choix and
-dpo know only who won: ties are left out, and they cannot be read back.
+are any; wording, the number of the question and instructions that were shown, where these were edited; status (counts,
+struck or excluded) where all answers are asked for. What is exported, imported and exported again is the same file, but
+for the wording, which is the campaign's own, and answers that do not count, which are not imported; what is imported
+twice counts once. choix and dpo know only who won: ties are left out, and they cannot be read back.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.campaign import answers
+from pairsmith.campaign import answers, wordings
 from pairsmith.campaign.schema import SECOND
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -43,15 +45,19 @@ MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
 
 
-def export_answers(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
+def export_answers(store: Store, kind: str, path: Path, raw: bool = False, every: bool = False) -> tuple[int, int]:
     """Write the answers that stand; how many were written, and how many ties left out.
 
-    `raw`: texts that a spreadsheet would take for formulas stay as they are in csv.
+    `raw`: texts that a spreadsheet would take for formulas stay as they are in csv. `every`: those struck out and those
+    of excluded labellers too, in a table whose column `status` says so.
     """
     snapshot = take_snapshot(store)
     standing = snapshot.answers
+    if every:
+        with store.reading() as connection:
+            standing = answers.standing(connection, store.target, every)
     if kind in TABLES or kind == "label-studio":
-        table = _as_table(standing, store.items.names)
+        table = _as_table(standing, store.items.names, every)
         if kind in TABLES:
             write_table(table, path, kind, raw)
         else:
@@ -82,7 +88,7 @@ def import_answers(store: Store, path: Path) -> tuple[int, int]:
     return len(given), answers.add(store, given)
 
 
-def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _as_table(given: pd.DataFrame, names: Sequence[str], every: bool) -> pd.DataFrame:
     """Answers with the ids of items and readable times."""
     name_of = np.array(names, dtype=object)
     table = pd.DataFrame(
@@ -96,7 +102,10 @@ def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             "time": [_time(at) for at in given["at"]],
         }
     )
-    return table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
+    table = table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
+    if (given["wording"] > 1).any():
+        table["wording"] = given["wording"]
+    return table.assign(status=given["status"]) if every else table
 
 
 def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
@@ -108,10 +117,11 @@ def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
 
 def _dpo(store: Store, groups: npt.NDArray[np.object_] | None, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
     """Preferences to tune a language model by: one object for each answer; the prompt is the group, or the question."""
+    question = wordings.current(store).question
     texts = {int(row): _text(store, int(row)) for row in np.unique(np.concatenate([winners, losers]))}
     return [
         {
-            "prompt": store.settings.question if groups is None else groups[i],
+            "prompt": question if groups is None else groups[i],
             "chosen": texts[int(i)],
             "rejected": texts[int(j)],
         }
@@ -255,7 +265,9 @@ def _completed_by(who: Any) -> str:
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
     pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
-    table = read_table(path, lambda names: [name for name in ("labeller", "time", *SAID_TOO) if name in names], True)
+    table = read_table(
+        path, lambda names: [name for name in ("labeller", "time", "status", *SAID_TOO) if name in names], True
+    )
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:
             table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
@@ -284,4 +296,5 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
         raise ValueError(f"{path}: row {row + 1} has the strength {given['strength'][row]!r}; write slightly or much")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
     given["left"] = np.where(left < 0, pairs[:, 0], left)
+    counts = np.where(np.isin(column("status", "counts"), ["struck", "excluded"]), 0, counts)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

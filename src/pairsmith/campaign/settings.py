@@ -36,6 +36,7 @@ class Settings:
     viewing_seconds: float = VIEWING_SECONDS  # for which a pair is on the screen before an answer counts
     graded: bool = False  # whether people say slightly better or much better
     comments: bool = False  # whether people may add a comment to an answer
+    columns: dict[str, Any] | None = None  # of the table of items: show (KIND:COLUMN each), id and group_by
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

@@ -34,8 +34,8 @@ class CampaignSnapshot:
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
     """The campaign as it is now."""
-    items = store.items
     with store.reading() as connection:
+        items = store.items_as_of(connection)
         found = connection.execute(sa.select(pairs.c.id, pairs.c.first, pairs.c.second).order_by(pairs.c.id)).all()
         given = answers.standing(connection, store.target)
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
