@@ -15,7 +15,7 @@ from pairsmith.campaign import counted, database, people
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.leases import as_comment, milliseconds
-from pairsmith.campaign.schema import IMPORTED, MADE_ELSEWHERE, answers, items, leases, pairs
+from pairsmith.campaign.schema import IMPORTED, MADE_ELSEWHERE, answers, leases, pairs
 from pairsmith.campaign.schema import people as persons
 from pairsmith.data.arrays import Floats, Ints
 
@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 
-def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
+def standing(connection: sa.Connection, target: str, every: bool = False) -> pd.DataFrame:
     """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere, why.
 
-    Also strength and comment, which are empty where there is none.
-    Skips are no answers, and those taken back do not stand. Of those made `elsewhere` nobody knows for certain which
-    item was shown left.
+    Also strength and comment, which are empty where there is none, and the number of the wording, 1 for the first.
+    Skips are no answers, and those taken back do not stand. Nor do those struck out, or of excluded labellers, unless
+    `every` one is asked for; their `status`, for others "counts", says it. Of those made `elsewhere` nobody knows for
+    certain which item was shown left.
     """
+    status = sa.case((leases.c.state == "struck", "struck"), (persons.c.excluded, "excluded"), else_="counts")
+    counts = (leases.c.state == "answered") & ~persons.c.excluded
     found = connection.execute(
         sa.select(
             pairs.c.first,
@@ -43,14 +46,16 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             sa.func.coalesce(answers.c.strength, "").label("strength"),
             sa.func.coalesce(answers.c.comment, "").label("comment"),
             leases.c.why,
+            (sa.func.coalesce(leases.c.wording, 0) + 1).label("wording"),
+            status.label("status"),
         )
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
-        .where(leases.c.state == "answered")
+        .where(leases.c.state.in_(("answered", "struck")) if every else counts)
         .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
     ).all()
     names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment",
-             "why"]  # fmt: skip
-    whole = dict.fromkeys(["first", "second", "outcome", "left", "at"], np.int64)
+             "why", "wording", "status"]  # fmt: skip
+    whole = dict.fromkeys(["first", "second", "outcome", "left", "at", "wording"], np.int64)
     frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool})
     frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
     broken = int((frame["first"] == frame["second"]).sum())
@@ -61,35 +66,6 @@ def standing(connection: sa.Connection, target: str) -> pd.DataFrame:
             f" earlier pairsmith stored some imports; mend them with: pairsmith campaign repair {name}"
         )
     return frame
-
-
-def commented(connection: sa.Connection) -> list[Any]:
-    """Answers and skips that have a comment, in order: at, labeller, left and right (ids), choice, comment."""
-    left, right = items.alias(), items.alias()
-    other = pairs.c.first + pairs.c.second - leases.c.left
-    choice = sa.case(
-        (answers.c.outcome.is_(None), "skip"),
-        (answers.c.outcome == 0, "tie"),
-        ((answers.c.outcome > 0) == (leases.c.left == pairs.c.first), "left"),
-        else_="right",
-    )
-    return list(
-        connection.execute(
-            sa.select(
-                answers.c.at,
-                persons.c.name.label("labeller"),
-                left.c.name.label("left"),
-                right.c.name.label("right"),
-                choice.label("choice"),
-                answers.c.comment,
-            )
-            .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
-            .join(left, left.c.row == leases.c.left)
-            .join(right, right.c.row == other)
-            .where(leases.c.state.in_(("answered", "skipped")), answers.c.comment.is_not(None))
-            .order_by(answers.c.id)
-        )
-    )
 
 
 def weights(given: pd.DataFrame) -> Floats:
@@ -113,11 +89,12 @@ def add(store: Store, given: pd.DataFrame) -> int:
 
     Where nothing says why they were asked, that is because they were imported.
 
-    An answer that is there already is not added again: the same file may be imported twice.
+    An answer that is there already is not added again, and one that was struck out does not come back so: the same
+    file may be imported twice.
     """
     now = store.now()
     with store.writing() as connection:  # what is there cannot change meanwhile
-        new = _not_there(given, standing(connection, store.target))
+        new = _not_there(given, standing(connection, store.target, every=True))
         if not new:
             return 0
         wanted = ((int(row.first), int(row.second)) for row in new)
@@ -142,7 +119,9 @@ def add(store: Store, given: pd.DataFrame) -> int:
             for lease, row in zip(leased, new, strict=True)
         ]  # fmt: skip
         connection.execute(sql.ANSWER, taken)
-        connection.execute(sql.ADD_WANTED, [{"pair": pair, "step": -times} for pair, times in Counter(of).items()])
+        out = people.excluded_ids(connection)
+        counted_pairs = Counter(lease["pair"] for lease in leased if lease["person"] not in out)
+        connection.execute(sql.ADD_WANTED, [{"pair": pair, "step": -counted_pairs[pair]} for pair in dict.fromkeys(of)])
     return len(new)
 
 

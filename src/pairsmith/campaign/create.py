@@ -59,13 +59,14 @@ def create(
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,
     recipe: Recipe | None = None,
+    columns: dict[str, Any] | None = None,
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
-    features is kept for items to come.
+    features is kept for items to come, and so are the `columns` of the table: show, id and group_by.
     """
     check_place(target)
     for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
@@ -79,7 +80,7 @@ def create(
         raise ValueError("question is empty; ask something, such as 'Which is better?'")
     if media is not None and not os.path.isdir(media):
         raise ValueError(f"media: there is no folder {os.fspath(media)}")
-    folder, shown = _confined(items, shown, os.path.realpath(items.path.parent if media is None else media))
+    folder, shown = confined(items, shown, os.path.realpath(items.path.parent if media is None else media))
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
     values = np.where(values == classes_of(values, better)[1], 1, -1)
     stored = StoredItems(items.features, items.groups, labeled, values)
@@ -102,11 +103,12 @@ def create(
         id=secrets.token_hex(16),
         folder=folder,
         recipe=None if recipe is None else recipe.to_json(),
+        columns=columns,
     )
     first_round = _first_round(stored, settings, progress)
     if first_round is None:
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
-    _write(target, _sealed(settings, target), _item_rows(stored, shown), first_round)
+    _write(target, _sealed(settings, target), item_rows(stored, shown), first_round)
     return len(first_round.pairs)
 
 
@@ -127,13 +129,13 @@ def _sealed(settings: Settings, target: str) -> Settings:
         return settings
 
 
-def _item_rows(items: StoredItems, shown: Sequence[Shown]) -> list[dict[str, Any]]:
-    """Rows of the table of items."""
+def item_rows(items: StoredItems, shown: Sequence[Shown], first: int = 0) -> list[dict[str, Any]]:
+    """Rows of the table of items, numbered from `first` on."""
     matrix = items.features.to_numpy(dtype="<f8")
     label_of = {int(row): value for row, value in zip(items.labeled, items.labels.tolist(), strict=True)}
     return [
         {
-            "row": row,
+            "row": first + row,
             "name": name,
             "features": matrix[row].tobytes(),
             "grouped": None if items.groups is None else str(items.groups[row]),
@@ -193,20 +195,32 @@ def read_items_and_parts(
     And the recipe by which features were made from the columns `text` and `image`. Where none are named, no `features`
     either, and besides what is shown there are no numbers, these are the texts and images shown.
     """
-    wanted = [_kind_and_column(entry) for entry in show]
+    wanted = [kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
         if show:
             raise ValueError(f"{path}: a .npy file has no columns to --show; use a table")
         items = read_items(path)
         return items, [[("text", str(name))] for name in items.features.index], None
+    table = read_shown(path, wanted)
+    items, recipe = _items_and_recipe(path, table, wanted, id_column, features, group_by, text, image, dimensions)
+    return items, parts_of(items, table, wanted), recipe
+
+
+def read_shown(path: Path, wanted: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """The table, in which the columns that are shown are text."""
     columns = [column for _, column in wanted]
     table = read_table(path, lambda names: [column for column in columns if column in names])
     for column in columns:
         if column not in table.columns:
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
-    items, recipe = _items_and_recipe(path, table, wanted, id_column, features, group_by, text, image, dimensions)
+    return table
+
+
+def parts_of(items: Items, table: pd.DataFrame, wanted: Sequence[tuple[str, str]]) -> list[Shown]:
+    """What people see of each of these items: the (kind, column) of their table, or else their ids."""
     if not wanted:
-        return items, [[("text", str(name))] for name in items.features.index], recipe
+        return [[("text", str(name))] for name in items.features.index]
+    path = items.path
     shown: list[Shown] = [[] for _ in range(len(table))]
     for kind, column in wanted:
         for row, value in enumerate(table[column]):
@@ -216,8 +230,9 @@ def read_items_and_parts(
             shown[row].append((kind, os.path.abspath(path.parent / text) if kind in MEDIA else text))
     for row, parts in enumerate(shown):
         if not parts:
-            raise ValueError(f"{path}: item {items.features.index[row]!r} has nothing to show in {', '.join(columns)}")
-    return items, shown, recipe
+            columns = ", ".join(column for _, column in wanted)
+            raise ValueError(f"{path}: item {items.features.index[row]!r} has nothing to show in {columns}")
+    return shown
 
 
 def _items_and_recipe(
@@ -260,14 +275,14 @@ def _items_and_recipe(
     return read_items(path, id_column, features, group_by), None
 
 
-def _kind_and_column(entry: str) -> tuple[str, str]:
+def kind_and_column(entry: str) -> tuple[str, str]:
     kind, colon, column = entry.partition(":")
     if not colon or not column or kind not in KINDS:
         raise ValueError(f"--show {entry!r} is not KIND:COLUMN; kinds are {', '.join(KINDS)}")
     return kind, column
 
 
-def _confined(items: Items, shown: Sequence[Shown], folder: str) -> tuple[str | None, list[Shown]]:
+def confined(items: Items, shown: Sequence[Shown], folder: str) -> tuple[str | None, list[Shown]]:
     """The folder, None where no files are shown, and what is shown with files as seen from there, each looked at."""
 
     def seen_from_there(item: str, kind: str, value: str) -> str:

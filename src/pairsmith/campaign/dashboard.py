@@ -1,6 +1,6 @@
 """What the dashboard shows: the numbers that are counted here, and the last report, which `worker` computed.
 
-A figure is added here and nowhere else, and so is a column, which also needs its key in `report.people`, and what was
+A figure is added here and nowhere else, and so is a column, which also needs its key in `raters.rate`, and what was
 learned, which needs one in `report.make_report`: the page is built from FIGURES, LEARNED and PEOPLE_COLUMNS, and its
 script fills in what it finds on the page.
 """
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
+from pairsmith.campaign import schema
+from pairsmith.campaign import statements as sql
 from pairsmith.campaign.schema import SECOND, answers, leases, pairs, reports, undos
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class Learned(NamedTuple):
 class Column(NamedTuple):
     heading: str
     key: str  # of a row of the report's `people`
-    format: str  # in which the script writes it: text, seconds, number, percent or share
+    format: str  # in which the script writes it: text, seconds, number, percent, share, interval, error or list
 
 
 FIGURES = (
@@ -55,11 +57,13 @@ PEOPLE_COLUMNS = (
     Column("Name", "name", "text"),
     Column("Answers", "answers", "text"),
     Column("Median time", "seconds", "seconds"),
+    Column("Left", "share_left", "share"),
     Column("Agrees with the other answers", "agrees_with_model", "share"),
-    Column("On the same pairs", "agrees_on_repeated", "share"),
-    Column("Slope", "slope", "number"),
-    Column("Side bias", "bias", "number"),
+    Column("On the same pairs", "agrees_on_repeated", "interval"),
+    Column("Slope", "slope", "error"),
+    Column("Side bias", "bias", "error"),
     Column("Infit", "infit", "number"),
+    Column("Look at", "flags", "list"),
 )
 
 
@@ -67,9 +71,10 @@ def count(store: Store) -> dict[str, int]:
     """The numbers of FIGURES, as of now."""
     hour_ago = store.now() - 3600 * SECOND
     in_state = sa.select(sa.func.count()).select_from(leases)
+    counts = (leases.c.state == "answered") & sql.of_those_who_count
     queries = {
-        "answers": in_state.where(leases.c.state == "answered"),
-        "last_hour": in_state.join(answers).where(leases.c.state == "answered", answers.c.at > hour_ago),
+        "answers": in_state.where(counts),
+        "last_hour": in_state.join(answers).where(counts, answers.c.at > hour_ago),
         "skipped": in_state.where(leases.c.state == "skipped"),
         "undone": sa.select(sa.func.count()).select_from(undos),
         "planned": sa.select(sa.func.count()).select_from(pairs),
@@ -81,9 +86,10 @@ def count(store: Store) -> dict[str, int]:
 
 
 def changes(store: Store) -> tuple[int, ...]:
-    """Numbers that differ whenever something has been asked, answered or taken back."""
+    """Numbers that differ whenever something has been asked, answered, taken back or corrected."""
+    tables = answers, undos, schema.changes
     with store.reading() as connection:
-        counts = (sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (answers, undos))
+        counts = (sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in tables)
         newest = sa.select(sa.func.max(pairs.c.id)).scalar_subquery()
         return tuple(connection.execute(sa.select(*counts, newest)).one())
 

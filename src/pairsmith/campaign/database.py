@@ -104,6 +104,12 @@ def _connect_copy(path: Path) -> sa.Engine:
     return _with_transactions(sa.create_engine("sqlite://", creator=lambda: memory, poolclass=sa.StaticPool), "MEMORY")
 
 
+def open_to_copy(path: Path) -> sqlite3.Connection:
+    """The file of a campaign, of whatever version, to be copied with what is in its log."""
+    how = "rw" if _check_file(path, changes=False) else "ro"
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode={how}", uri=True, timeout=_PATIENCE)
+
+
 def _connect_postgresql(target: str) -> sa.Engine:
     url = _url(target).set(drivername="postgresql+psycopg")
     given = url.query.get("options", "")  # such as a search_path
@@ -236,7 +242,7 @@ def explained(target: str) -> Iterator[None]:
     """What databases raise, as one line."""
     try:
         yield
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
+    except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as error:
         raise CampaignError(_told(target, getattr(error, "orig", None) or error)) from error
 
 

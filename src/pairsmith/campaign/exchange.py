@@ -2,9 +2,11 @@
 
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
 (the item that was shown left), labeller, seconds, time, and why the pair was asked (designed, random, repeated, gold or
-imported); strength (slightly or much better) and comment where there are any. What is exported, imported and exported
-again is the same file; what is imported twice counts once. choix and dpo know only who won: ties are left out, and they
-cannot be read back.
+imported); strength (slightly or much better) and comment where there are any; wording, the number of the question and
+instructions that were shown, where these were edited; status (counts, struck or excluded) where all answers are asked
+for. What is exported, imported and exported again is the same file, but for the wording, which is the campaign's own,
+and answers that do not count, which are not imported; what is imported twice counts once. choix and dpo know only who
+won: ties are left out, and they cannot be read back.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.campaign import answers
+from pairsmith.campaign import answers, wordings
 from pairsmith.campaign.schema import REASONS, SECOND
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -45,15 +47,19 @@ SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
 BESIDES = ("labeller", "time", "why", *SAID_TOO)  # what a file may say of an answer besides what everybody reads
 
 
-def export_answers(store: Store, kind: str, path: Path, raw: bool = False) -> tuple[int, int]:
+def export_answers(store: Store, kind: str, path: Path, raw: bool = False, every: bool = False) -> tuple[int, int]:
     """Write the answers that stand; how many were written, and how many ties left out.
 
-    `raw`: texts that a spreadsheet would take for formulas stay as they are in csv.
+    `raw`: texts that a spreadsheet would take for formulas stay as they are in csv. `every`: those struck out and those
+    of excluded labellers too, in a table whose column `status` says so.
     """
     snapshot = take_snapshot(store)
     standing = snapshot.answers
+    if every:
+        with store.reading() as connection:
+            standing = answers.standing(connection, store.target, every)
     if kind in TABLES or kind == "label-studio":
-        table = _as_table(standing, store.items.names)
+        table = _as_table(standing, store.items.names, every)
         if kind in TABLES:
             write_table(table, path, kind, raw)
         else:
@@ -84,7 +90,7 @@ def import_answers(store: Store, path: Path) -> tuple[int, int]:
     return len(given), answers.add(store, given)
 
 
-def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def _as_table(given: pd.DataFrame, names: Sequence[str], every: bool) -> pd.DataFrame:
     """Answers with the ids of items and readable times."""
     name_of = np.array(names, dtype=object)
     table = pd.DataFrame(
@@ -99,7 +105,10 @@ def _as_table(given: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
             "why": given["why"],
         }
     )
-    return table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
+    table = table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
+    if (given["wording"] > 1).any():
+        table["wording"] = given["wording"]
+    return table.assign(status=given["status"]) if every else table
 
 
 def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
@@ -111,10 +120,11 @@ def _choix(store: Store, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
 
 def _dpo(store: Store, groups: npt.NDArray[np.object_] | None, winners: Ints, losers: Ints) -> list[dict[str, Any]]:
     """Preferences to tune a language model by: one object for each answer; the prompt is the group, or the question."""
+    question = wordings.current(store).question
     texts = {int(row): _text(store, int(row)) for row in np.unique(np.concatenate([winners, losers]))}
     return [
         {
-            "prompt": store.settings.question if groups is None else groups[i],
+            "prompt": question if groups is None else groups[i],
             "chosen": texts[int(i)],
             "rejected": texts[int(j)],
         }
@@ -259,7 +269,7 @@ def _completed_by(who: Any) -> str:
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
     pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
     table = read_table(
-        path, lambda names: [name for name in ("labeller", "time", "why", *SAID_TOO) if name in names], True
+        path, lambda names: [name for name in ("labeller", "time", "why", "status", *SAID_TOO) if name in names], True
     )
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:
@@ -291,4 +301,5 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
             raise ValueError(f"{path}: row {row + 1} has the {name} {given[name][row]!r}; write {one_of}")
     given["at"] = np.array([_at(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
     given["left"] = np.where(left < 0, pairs[:, 0], left)
+    counts = np.where(np.isin(column("status", "counts"), ["struck", "excluded"]), 0, counts)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)

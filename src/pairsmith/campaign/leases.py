@@ -38,6 +38,7 @@ class Lease:
     token: str
     left: int
     right: int
+    wording: int | None = None  # the number of the question and instructions that go with it; None: the first
 
 
 def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease | None:
@@ -49,10 +50,11 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
     expires = _end_of_a_lease(store, now)
     with store.writing() as connection:
         held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
+        wording = connection.execute(sql.LAST_WORDING).scalar()
         for lease in held:
             if lease.token not in holding:
-                connection.execute(sql.RENEW, {"lease": lease.id, "until": expires})
-                return _shown(lease.token, lease, lease.left)
+                connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
+                return _shown(lease.token, lease, lease.left, wording)
         if len(held) >= AT_ONCE:
             return None
         pair = connection.execute(sql.NEXT_FREE_PAIR[store.settings.repeats], {"now": now, "person": person}).first()
@@ -61,11 +63,12 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
         # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
         before = connection.execute(sql.ABANDONED, {"pair": pair.id, "person": person}).first()
         if before is not None:
-            connection.execute(sql.TAKE_UP, {"lease": before.id, "until": expires, "reason": pair.why})
-            return _shown(before.token, pair, before.left)
+            shown = {"lease": before.id, "until": expires, "reason": pair.why, "shown": wording}
+            connection.execute(sql.SHOW, shown)
+            return _shown(before.token, pair, before.left, wording)
         left = _choose_left(connection, pair.first, pair.second)
-        token = _lease(connection, pair.id, person, left, expires, pair.why)
-    return _shown(token, pair, left)
+        token = _lease(connection, pair.id, person, left, expires, pair.why, wording)
+    return _shown(token, pair, left, wording)
 
 
 def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
@@ -97,7 +100,7 @@ def answer(
     now = store.now()
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
-        if lease.state in ("answered", "skipped"):
+        if lease.state in ("answered", "skipped", "struck"):
             return False
         if lease.state == "undone":
             raise Refused(409, "this answer was taken back; answer the pair as it is shown now")
@@ -120,7 +123,7 @@ def answer(
         }
         connection.execute(sql.ANSWER, given)
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})
-        if outcome is not None:
+        if outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": -1})
     return True
 
@@ -134,18 +137,18 @@ def undo(store: Store, person: int, token: str) -> Lease:
             again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
             if again is None or again.state != "open":  # set aside by repair, or answered since
                 raise Refused(409, "only the last answer can be taken back")
-            return _shown(again.token, lease, again.left)
+            return _shown(again.token, lease, again.left, again.wording)
         last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
         of_itself = lease.first == lease.second  # stored by an old import, see repair
         if last is None or last.token != token or of_itself:
             raise Refused(409, "only the last answer can be taken back")
         connection.execute(undos.insert().values(answer=last.id, at=now))
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
-        if last.outcome is not None:
+        if last.outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1})
-        expires = _end_of_a_lease(store, now)
-        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, again=True)
-    return _shown(shown_again, lease, lease.left)
+        wording, expires = connection.execute(sql.LAST_WORDING).scalar(), _end_of_a_lease(store, now)
+        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, wording, again=True)
+    return _shown(shown_again, lease, lease.left, wording)
 
 
 def progress(store: Store, person: int) -> dict[str, Any]:
@@ -193,18 +196,25 @@ def _own_lease(connection: sa.Connection, person: int, token: str) -> Any:
 
 
 def _lease(
-    connection: sa.Connection, pair: int, person: int, left: int, expires: int, why: str, again: bool = False
+    connection: sa.Connection,
+    pair: int,
+    person: int,
+    left: int,
+    expires: int,
+    why: str,
+    wording: int | None,
+    again: bool = False,
 ) -> str:
     """Lease this pair to a person; the token."""
     token = secrets.token_urlsafe(16)
     given = {"token": token, "pair": pair, "person": person, "left": left, "state": "open", "again": again}
-    connection.execute(sql.LEASE, given | {"expires": expires, "why": why})
+    connection.execute(sql.LEASE, given | {"expires": expires, "why": why, "wording": wording})
     return token
 
 
-def _shown(token: str, pair: Any, left: int) -> Lease:
+def _shown(token: str, pair: Any, left: int, wording: int | None) -> Lease:
     """The lease of this pair (a row with first and second) with `left` on the left side."""
-    return Lease(token, left, _other(pair, left))
+    return Lease(token, left, _other(pair, left), wording)
 
 
 def _other(pair: Any, row: int) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from pairsmith.campaign.schema import MADE_ELSEWHERE, SECOND, answers, leases, pairs
+from pairsmith.campaign.schema import MADE_ELSEWHERE, SECOND, answers, items, leases, pairs
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -19,10 +19,11 @@ SKIPS = 3  # for each answer: who skips more, beyond a round, is not waited for 
 class Waiting(NamedTuple):
     answers: int  # that are wanted and not being given
     pairs: int  # that there are, answered or not
+    items: int  # that there are
 
 
 def waiting(store: Store) -> Waiting:
-    """How many answers are wanted and not being given, and how many pairs there are.
+    """How many answers are wanted and not being given, and how many pairs and items there are.
 
     For each time a pair was skipped one answer fewer is counted on: it may be that nobody can answer it. Skips of
     those who hardly answer say nothing of the kind.
@@ -41,8 +42,10 @@ def waiting(store: Store) -> Waiting:
         held = connection.execute(
             sa.select(sa.func.count()).where(leases.c.state == "open", leases.c.expires > store.now())
         ).scalar_one()
-        total = connection.execute(sa.select(sa.func.count()).select_from(pairs)).scalar_one()
-    return Waiting(int(wanted or 0) - held, total)
+        totals = [
+            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one() for table in (pairs, items)
+        ]
+    return Waiting(int(wanted or 0) - held, *totals)
 
 
 def rate(store: Store) -> float:

@@ -97,6 +97,11 @@ def labeller_named(connection: sa.Connection, name: str) -> int:
     return int(key[0])
 
 
+def excluded_ids(connection: sa.Connection) -> set[int]:
+    """Those whose answers do not count."""
+    return set(connection.execute(sa.select(people.c.id).where(people.c.excluded)).scalars())
+
+
 def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -63,7 +63,8 @@ class Planner:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self.clock = store, clock
         self.model = BradleyTerryGP(warm_start=True)
-        self.exhausted_at = -1  # number of pairs when none could be added; not tried again until it changes
+        # Numbers of pairs and items when no pair could be added; not tried again until they change.
+        self.exhausted_at: tuple[int, int] | None = None
         self.planning_took: float | None = None  # seconds, the last time
         self.last_call_ended = clock()
         self.between_calls = 0.0  # seconds between two calls, the longest of late
@@ -76,13 +77,13 @@ class Planner:
         lead = 2 * cycle * pace.rate(self.store)
         waiting = pace.waiting(self.store)
         if waiting.answers <= max(settings.k * settings.answers_per_pair // 4, lead) and (
-            waiting.pairs != self.exhausted_at
+            (waiting.pairs, waiting.items) != self.exhausted_at
         ):
             size = settings.k
             if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
                 size = min(max(size, math.ceil(lead / settings.answers_per_pair)), LARGEST * settings.k)
             if plan_round(self.store, size, self.model):
-                self.exhausted_at, self.planning_took = -1, self.clock() - began
+                self.exhausted_at, self.planning_took = None, self.clock() - began
             else:
-                self.exhausted_at = waiting.pairs
+                self.exhausted_at = waiting.pairs, waiting.items
         self.last_call_ended = self.clock()

@@ -55,5 +55,5 @@ def labels_to_numbers(store: Store, better: str) -> int:
         for row, label in zip(labeled.tolist(), labels.tolist(), strict=True):
             value = 1 if label == best else -1
             connection.execute(items.update().where(items.c.row == row).values(label=value))
-    del store.items  # to be read again
+    store.forget_items()
     return len(labeled)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from pairsmith.campaign.dashboard import EMPTY_REPORT
 from pairsmith.campaign.learning import evidence, fit_model
+from pairsmith.campaign.raters import rate
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import WithinGroups
@@ -56,7 +57,7 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
         "answers": len(snapshot.answers),
         "ranking": _ranking(model, snapshot),
         "curve": curve,
-        "people": people(snapshot, model),
+        "people": rate(snapshot, model),
         "learned": {
             "doubt": round(model.doubt_, 5),
             "reliability": round(model.reliability_, 5),
@@ -168,43 +169,6 @@ def _information(snapshot: CampaignSnapshot, pairs: Ints) -> tuple[Floats, Float
         by_design.append(design.logdet)
     by_chance = None if chance is None else np.concatenate([[start], chance.logdet])
     return np.array(by_design), by_chance, start
-
-
-def people(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> list[dict[str, Any]]:
-    """Of each labeller: answers, median seconds, agreement with what others say, on all pairs and on the same ones.
-
-    And how the model sees them: slope, bias and infit, see `pairsmith.model.raters`. A slope is said of several only,
-    as it is one beside others'.
-    """
-    if model.raters_ is None:
-        return []
-    frame = snapshot.answers.reset_index(drop=True)
-    gap, outcome = model.left_out_["gap"].to_numpy(), evidence(snapshot)["outcomes"]
-    frame["agrees"] = np.where((outcome == 0) | (gap == 0), np.nan, np.sign(gap) == outcome)
-    both = frame.reset_index().merge(frame.reset_index(), on=["first", "second"], suffixes=("", "_other"))
-    both = both[both["index"] != both["index_other"]]
-    both["same"] = both["outcome"] == both["outcome_other"]
-    repeated = both.groupby("labeller")["same"].mean()
-    found = []
-    for name, own in frame.groupby("labeller"):
-        rater = model.raters_.loc[name]
-        found.append(
-            {
-                "name": name,
-                "answers": len(own),
-                "seconds": _number(own["seconds"].dropna().median()),
-                "agrees_with_model": _number(own["agrees"].mean()),
-                "agrees_on_repeated": _number(repeated.get(name, np.nan)),
-                "slope": _number(rater["slope"] if len(model.raters_) > 1 else np.nan),
-                "bias": _number(rater["bias"]),
-                "infit": _number(rater["infit"]),
-            }
-        )
-    return sorted(found, key=lambda row: -row["answers"])
-
-
-def _number(value: Any) -> float | None:
-    return None if pd.isna(value) else round(float(value), 3)
 
 
 def advise(curve: list[dict[str, Any]]) -> dict[str, Any]:

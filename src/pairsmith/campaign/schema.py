@@ -81,7 +81,8 @@ wordings = sa.Table(  # the question and the instructions as they were edited, o
     sa.Column("question", sa.Text, nullable=False),
     sa.Column("instructions", sa.Text, nullable=False),
 )
-# A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back.
+# A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back;
+# struck: answered, and out by an organiser.
 leases = sa.Table(
     "leases",
     tables,

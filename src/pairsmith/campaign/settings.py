@@ -38,6 +38,7 @@ class Settings:
     graded: bool = False  # whether people say slightly better or much better
     comments: bool = False  # whether people may add a comment to an answer
     random_share: float = RANDOM_SHARE  # of the pairs is drawn at random
+    columns: dict[str, Any] | None = None  # of the table of items: show (KIND:COLUMN each), id and group_by
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

@@ -36,8 +36,8 @@ class CampaignSnapshot:
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
     """The campaign as it is now."""
-    items = store.items
     with store.reading() as connection:
+        items = store.items_as_of(connection)
         columns = pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.round, pairs.c.wanted
         found = connection.execute(sa.select(*columns).order_by(pairs.c.id)).all()
         given = answers.standing(connection, store.target)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from pairsmith.campaign.schema import answers, items, leases, pairs, people
+from pairsmith.campaign.schema import answers, items, leases, pairs, people, wordings
 
 _given = sa.bindparam
 _live = (leases.c.state == "open") & (leases.c.expires > _given("now"))
 _counted = sa.select(sa.func.count()).where(leases.c.state == "answered")
+# Of a lease: whether its person is one whose answers count.
+of_those_who_count = leases.c.person.not_in(sa.select(people.c.id).where(people.c.excluded))
 
 PERSON = sa.select(people).where(people.c.hash == _given("hash"), people.c.role == _given("role"))
 PARTS = sa.select(items.c.parts).where(items.c.row == _given("row"))
+
+LAST_WORDING = sa.select(sa.func.max(wordings.c.id))
 
 HELD = (  # what this person holds: first what was taken back last, then in order
     sa.select(leases.c.id, leases.c.token, leases.c.left, pairs.c.first, pairs.c.second)
@@ -24,15 +28,20 @@ ABANDONED = sa.select(leases.c.id, leases.c.token, leases.c.left).where(
 )
 BEING_ANSWERED = sa.select(sa.func.count()).where(leases.c.pair == _given("pair"), _live)
 RENEW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"))
-TAKE_UP = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"), why=_given("reason"))
+SHOW = (  # an abandoned lease again
+    leases.update()
+    .where(leases.c.id == _given("lease"))
+    .values(expires=_given("until"), why=_given("reason"), wording=_given("shown"))
+)
 CLOSE = leases.update().where(leases.c.id == _given("lease")).values(state=_given("how"))
 LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given("first"), _given("second")]))
 ADD_LEAN = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
 ADD_WANTED = pairs.update().where(pairs.c.id == _given("pair")).values(wanted=pairs.c.wanted + _given("step"))
 
 OWN_LEASE = (
-    sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.wanted)
+    sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.wanted, people.c.excluded)
     .join(pairs)
+    .join(people)
     .where(leases.c.token == _given("token"), leases.c.person == _given("person"))
 )
 LAST_ANSWER = (  # the newest answer or skip of this person that was not taken back
@@ -43,7 +52,7 @@ LAST_ANSWER = (  # the newest answer or skip of this person that was not taken b
     .limit(1)
 )
 SHOWN_AGAIN = (
-    sa.select(leases.c.token, leases.c.left, leases.c.state)
+    sa.select(leases.c.token, leases.c.left, leases.c.state, leases.c.wording)
     .where(leases.c.pair == _given("pair"), leases.c.person == _given("person"), leases.c.again)
     .order_by(leases.c.id.desc())
 )
@@ -52,7 +61,7 @@ SHOWN = sa.select(  # whether this person was ever shown this item
     sa.or_(*(_shown_in.where(side == _given("row")).exists() for side in (pairs.c.first, pairs.c.second)))
 )
 PROGRESS = sa.select(
-    _counted.scalar_subquery().label("total"),
+    _counted.where(of_those_who_count).scalar_subquery().label("total"),
     _counted.where(leases.c.person == _given("person")).scalar_subquery().label("own"),
     sa.select(sa.func.coalesce(sa.func.sum(pairs.c.wanted), 0))
     .where(sa.text("wanted > 0"))

@@ -1,4 +1,4 @@
-"""A campaign, opened: its transactions, and what of it never changes.
+"""A campaign, opened: its transactions, and what of it never changes, or is only ever added to.
 
 `people`, `leases`, `answers`, `pace` and `dashboard` are functions over a Store. Each of them that changes something is
 one transaction, on disk when it returns.
@@ -15,8 +15,9 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import database, is_url, items
+from pairsmith.campaign import database, is_url, items, schema, wordings
 from pairsmith.campaign.guard import FileGuard
+from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.schema import SECOND, campaign
 from pairsmith.campaign.settings import Settings
 
@@ -34,6 +35,8 @@ class Store:
         # SQLite's own queue for writers is sleep and retry; threads of one process can do better.
         self._turn: AbstractContextManager[Any] = nullcontext() if is_url(self.target) else threading.Lock()
         self._parts = lru_cache(4096)(self._read_parts)
+        self._wording = lru_cache(64)(lambda edit: wordings.wording(self, edit))
+        self._items: StoredItems | None = None
 
     def close(self) -> None:
         if self._guard is not None:
@@ -75,19 +78,44 @@ class Store:
     @cached_property
     def settings(self) -> Settings:
         with self.reading() as connection:
-            return Settings.from_stored(connection.execute(sa.select(campaign.c.settings)).scalar_one())
+            return _settings(connection)
 
-    @cached_property
-    def items(self) -> items.StoredItems:
-        """The items that are compared; read once."""
-        settings = self.settings
+    @property
+    def items(self) -> StoredItems:
+        """The items that are compared."""
         with self.reading() as connection:
-            return items.read(connection, settings)
+            return self.items_as_of(connection)
+
+    def items_as_of(self, connection: sa.Connection) -> StoredItems:
+        """The items that this transaction sees; they are read again only where some were added."""
+        count = connection.execute(sa.select(sa.func.count()).select_from(schema.items)).scalar_one()
+        known = self._items
+        if known is None or len(known.names) != count:
+            self._items = known = items.read(connection, _settings(connection))
+        return known
+
+    def forget_items(self) -> None:
+        """Read the items again: one of them was mended."""
+        self._items = None
 
     def parts(self, row: int) -> list[tuple[str, str]]:
         """What is shown of an item: kind (text, markdown, image, audio), and the text or the path in the folder."""
-        return self._parts(row)
+        try:
+            return self._parts(row)
+        except LookupError:  # which is not remembered: the item may be added yet
+            return []
+
+    def wording(self, edit: int | None) -> wordings.Wording:
+        """The question and the instructions of this edit; None is what the campaign was made with."""
+        return self._wording(edit)
 
     def _read_parts(self, row: int) -> list[tuple[str, str]]:
         with self.reading() as connection:
-            return items.parts(connection, row)
+            found = items.parts(connection, row)
+        if not found:
+            raise LookupError(row)
+        return found
+
+
+def _settings(connection: sa.Connection) -> Settings:
+    return Settings.from_stored(connection.execute(sa.select(campaign.c.settings)).scalar_one())

@@ -6,6 +6,7 @@
     plan              pairsmith plan
     campaign          pairsmith campaign: create, export, import, repair
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
+    campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
     label             pairsmith label and demo-campaign
     data              pairsmith data
     opening           what every command on a campaign begins with: the campaign, opened

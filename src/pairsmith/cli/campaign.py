@@ -12,8 +12,8 @@ import typer
 
 from pairsmith.campaign import counted
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
-from pairsmith.cli import campaign_people
-from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns
+from pairsmith.cli import campaign_corrections, campaign_people
+from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns, read_instructions
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
@@ -123,7 +123,7 @@ def create(
     table, parts, recipe = creation.read_items_and_parts(
         items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions
     )
-    guidance = _read_instructions(instructions)
+    guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
     count = creation.create(
         target,
@@ -147,21 +147,13 @@ def create(
         progress=sys.stderr.isatty(),
         media=media,
         recipe=recipe,
+        columns={"show": show or [], "id": id_column, "group_by": group_by},
     )
     if recipe is not None:
         given = "" if text or image else "No numbers are given: "
         say(f"{given}{'f' if given else 'F'}eatures are made from {'; '.join(recipe.sentences())}.")
     say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
     say(f"Label them with: pairsmith label {shown(target)}")
-
-
-def _read_instructions(path: Path | None) -> str:
-    from pairsmith.files.sources import contents
-
-    try:
-        return "" if path is None else contents(path).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"--instructions {path} cannot be read as UTF-8 text: {error}") from None
 
 
 @campaign.command("export")
@@ -178,19 +170,27 @@ def export_answers(
         bool,
         typer.Option("--raw", help="In csv, leave texts as they are that a spreadsheet would take for formulas."),
     ] = False,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="With answers struck out and those of excluded labellers; the column status tells which."
+        ),
+    ] = False,
 ) -> None:
-    """Write the answers to a file.
+    """Write the answers that count to a file.
 
     [bold]pairsmith campaign export retina.db --format csv -o answers.csv[/bold]
     """
     needs_app()
-    from pairsmith.campaign import exchange
+    from pairsmith.campaign import corrections, exchange
     from pairsmith.files.write import descriptor
 
     if kind not in exchange.ENDINGS:
         raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
     if kind == "parquet" and find_spec("pyarrow") is None:
         raise ValueError("--format parquet needs pyarrow; pip install 'pairsmith[data]'")
+    if every and kind not in exchange.TABLES:
+        raise ValueError(f"--all marks answers in a column, which {kind} has not; use {', '.join(exchange.TABLES)}")
     name = "answers" if kind in exchange.TABLES else f"answers-{kind}"  # two formats have the same ending
     path = output or Path(f"{name}{exchange.ENDINGS[kind]}")
     if output is None and path.exists():
@@ -200,10 +200,15 @@ def export_answers(
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
     with open_campaign(target, changes=False) as store:
-        count, left_out = exchange.export_answers(store, kind, path, raw)
+        count, left_out = exchange.export_answers(store, kind, path, raw, every)
+        with store.reading() as connection:
+            struck, excluded = corrections.left_out(connection)
     ties = f" ({counted(left_out, 'tie')} left out: {kind} has none)" if left_out else ""
     # Where the answers go to standard output, this does not go among them.
-    say(f"Wrote {counted(count, 'answer')} to {path}{ties}", sys.stderr if descriptor(path) == 1 else sys.stdout)
+    told = sys.stderr if descriptor(path) == 1 else sys.stdout
+    say(f"Wrote {counted(count, 'answer')} to {path}{ties}", told)
+    if struck + excluded and not every:
+        say(f"Left out: {struck} struck out, {excluded} of excluded labellers; --all has them", told)
 
 
 @campaign.command()
@@ -213,7 +218,7 @@ def comments(target: Campaign) -> None:
     [bold]pairsmith campaign comments retina.db[/bold]
     """
     with open_campaign(target, changes=False) as store:
-        from pairsmith.campaign.answers import commented
+        from pairsmith.campaign.browse import commented
 
         with store.reading() as connection:
             found = commented(connection)
@@ -282,3 +287,12 @@ campaign.command()(campaign_people.invite)
 campaign.command()(campaign_people.revoke)
 campaign.command("people")(campaign_people.list_people)
 campaign.command("trust")(campaign_people.confirm_trust)
+for command in (
+    campaign_corrections.raters,
+    campaign_corrections.exclude,
+    campaign_corrections.include,
+    campaign_corrections.edit,
+    campaign_corrections.add,
+    campaign_corrections.backup,
+):
+    campaign.command()(command)

@@ -150,3 +150,13 @@ def as_number(text: str, option: str) -> float:
         return float(text)
     except ValueError:
         raise ValueError(f"{option} must be a positive number or auto, got {text!r}") from None
+
+
+def read_instructions(path: Path) -> str:
+    """A text or Markdown file for the people who label."""
+    from pairsmith.files.sources import contents
+
+    try:
+        return contents(path).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"--instructions {path} cannot be read as UTF-8 text: {error}") from None

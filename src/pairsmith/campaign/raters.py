@@ -1,0 +1,129 @@
+"""How each labeller answers, beside the others, and who looks as if they answered at random or by side.
+
+Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
+likelihood of the answers where left is chosen with one probability whatever is shown, and l_1 where it is
+sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that labellers have. Of
+those who answer as l_1 says, l_0 / l_1 > c holds for at most one in c, as its mean is 1 (Markov's inequality); c is 20.
+One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
+labellers, does not take it for chance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import logsumexp, ndtri
+from scipy.stats import binomtest
+
+from pairsmith.campaign.learning import evidence
+from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.data.arrays import Floats
+from pairsmith.model.gaussian_process import BradleyTerryGP
+from pairsmith.model.logistic import average
+
+LEVEL = 0.05  # the chance of a flag for nothing: at random of each labeller, one-sided of any
+TOLERATED = 0.1  # so far from a half the share of left may be
+_WIDTH = 0.5  # standard deviation of the log slope of labellers beside each other
+_SLOPES = np.exp(_WIDTH * ndtri((np.arange(12) + 0.5) / 12))  # each as likely beforehand
+
+
+def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> list[dict[str, Any]]:
+    """A row for each labeller, those with the most answers first; `model` is that of the snapshot.
+
+    answers; median seconds; share_left, of the answers whose sides are known, without ties; agrees_with_model, the
+    share that all other answers predict; agrees_on_repeated, the share of other answers to the same pairs that are the
+    same, with its 90% interval; slope and bias with their errors, and infit, see `pairsmith.model.raters`; `flags`, why
+    somebody should be looked at. A slope is said of several only, as it is one beside others'.
+    """
+    if model.raters_ is None:
+        return []
+    frame = snapshot.answers.reset_index(drop=True)
+    frame["agreement"] = _agreement_on_repeated(frame)
+    left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
+    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown)
+    count = frame["labeller"].nunique()
+    rows = [_row(own, model.raters_.loc[name], count) for name, own in frame.groupby("labeller")]
+    return sorted(rows, key=lambda row: -row["answers"])
+
+
+def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
+    """The row of a labeller, one of so many, with these answers."""
+    sided = own[~own["elsewhere"] & (own["outcome"] != 0)]
+    left, total = int((sided["shown"] > 0).sum()), len(sided)
+    predicted = own[(own["outcome"] != 0) & (own["gap"] != 0)]
+    right = (np.sign(predicted["gap"]) == predicted["shown"]).mean()
+    repeated = own.groupby(["first", "second"])["agreement"].mean().dropna()
+    flags = []
+    if _at_random(own, rater["bias"]):
+        flags.append(
+            "looks random: the answers have as little to do with the items as a coin"
+            f" ({right:.0%} agree with what all other answers say, where a coin has 50%)"
+        )
+    if total and _one_sided(left, total, count):
+        side, share = ("left", left / total) if left > total / 2 else ("right", 1 - left / total)
+        flags.append(f"looks one-sided: {share:.0%} of {total} answers are for what was shown {side}")
+    return {
+        "name": own["labeller"].iloc[0],
+        "answers": len(own),
+        "seconds": _number(own["seconds"].dropna().median()),
+        "share_left": _number(left / total if total else np.nan),
+        "agrees_with_model": _number(right),
+        "agrees_on_repeated": _interval(float(repeated.sum()), len(repeated)),
+        "slope": _with_error(rater["slope"], rater["slope_error"]) if count > 1 else None,
+        "bias": _with_error(rater["bias"], rater["bias_error"]),
+        "infit": _number(rater["infit"]),
+        "flags": flags,
+    }
+
+
+def _agreement_on_repeated(given: pd.DataFrame) -> Floats:
+    """Of each answer: the share of the other answers to its pair that are the same; NaN where there is no other."""
+    pair = given.groupby(["first", "second"])["outcome"]
+    others = pair.transform("size").to_numpy(dtype=np.float64) - 1
+    same = given.groupby(["first", "second", "outcome"])["outcome"].transform("size").to_numpy() - 1
+    found: Floats = np.divide(same, others, out=np.full(len(given), np.nan), where=others > 0)
+    return found
+
+
+def _at_random(own: pd.DataFrame, bias: float) -> bool:
+    """Whether l_0 / l_1 of these answers is more than 1 / LEVEL."""
+    known = own[np.isfinite(own["gap"])]
+    won = (known["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
+    gap, error = known["gap"].to_numpy(), known["error"].to_numpy()
+    chance = np.full(len(known), (won.sum() + 0.5) / (len(known) + 1))
+    by_items = logsumexp([_log_likelihood(won, average(s * gap + bias, s * error)) for s in _SLOPES])
+    odds = _log_likelihood(won, chance) - (by_items - np.log(len(_SLOPES)))
+    return bool(odds > -np.log(LEVEL))
+
+
+def _log_likelihood(won: Floats, p: Floats) -> float:
+    return float(np.sum(won * np.log(p) + (1 - won) * np.log1p(-p)))
+
+
+def _one_sided(left: int, total: int, count: int) -> bool:
+    most = max(left, total - left)
+    return bool(binomtest(most, total, 0.5 + TOLERATED, alternative="greater").pvalue < LEVEL / 2 / count)
+
+
+def _interval(same: float, count: int) -> list[float] | None:
+    """A share with its 90% interval by Wilson; None of nothing.
+
+    A pair counts once, however many others answered it, as these agreements are not independent: so it errs on the wide
+    side.
+    """
+    if count == 0:
+        return None
+    z, p = ndtri(0.95), same / count
+    middle = (p + z * z / (2 * count)) / (1 + z * z / count)
+    half = z / (1 + z * z / count) * np.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
+    return [round(float(value), 3) for value in (p, max(0.0, middle - half), min(1.0, middle + half))]
+
+
+def _with_error(value: float, error: float) -> list[float]:
+    return [round(float(value), 3), round(float(error), 3)]
+
+
+def _number(value: Any) -> float | None:
+    return None if pd.isna(value) else round(float(value), 3)

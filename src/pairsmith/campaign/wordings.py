@@ -1,0 +1,65 @@
+"""The question and the instructions: as the campaign was made with, and as they were edited since.
+
+Every version is kept, and each pair that is shown says with which (`leases.wording`, as a lease has it).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+
+from pairsmith.campaign import corrections
+from pairsmith.campaign import statements as sql
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.schema import wordings
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+
+class Wording(NamedTuple):
+    number: int  # 1 is what the campaign was made with
+    question: str
+    instructions: str  # Markdown
+
+
+def wording(store: Store, edit: int | None) -> Wording:
+    """The wording of this edit; None is what the campaign was made with."""
+    if edit is None:
+        return Wording(1, store.settings.question, store.settings.instructions)
+    with store.reading() as connection:
+        row = connection.execute(sa.select(wordings).where(wordings.c.id == edit)).one()
+    return Wording(row.id + 1, row.question, row.instructions)
+
+
+def current(store: Store) -> Wording:
+    """What is shown from now on."""
+    with store.reading() as connection:
+        last = connection.execute(sql.LAST_WORDING).scalar()
+    return store.wording(last)
+
+
+def edited(store: Store) -> list[Any]:
+    """All edits, the latest first: at, question, instructions."""
+    with store.reading() as connection:
+        return list(connection.execute(sa.select(wordings).order_by(wordings.c.id.desc())))
+
+
+def edit(store: Store, question: str | None = None, instructions: str | None = None, by: int | None = None) -> Wording:
+    """Ask another question or give other instructions, from the next pair that is shown on; None leaves what is."""
+    now, before = store.now(), current(store)
+    question = before.question if question is None else question.strip()
+    instructions = before.instructions if instructions is None else instructions
+    if not question:
+        raise CampaignError("question is empty; ask something, such as 'Which is better?'")
+    if "\0" in question + instructions:  # for which PostgreSQL has no place
+        raise CampaignError("question and instructions may not hold the character NUL; leave it out")
+    if (question, instructions) == (before.question, before.instructions):
+        return before
+    with store.writing() as connection:
+        made = connection.execute(wordings.insert().values(at=now, question=question, instructions=instructions))
+        assert made.inserted_primary_key is not None
+        number = int(made.inserted_primary_key[0])
+        corrections.log(connection, now, by, "edited", wording=number + 1, question=question)
+    return store.wording(number)

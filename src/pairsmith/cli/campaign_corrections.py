@@ -1,0 +1,177 @@
+"""Commands by which organisers look after a campaign: whose answers count, its wording, its items, a copy of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pairsmith.campaign import counted
+from pairsmith.cli.inputs import IdColumn, read_instructions
+from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Names = Annotated[list[str], typer.Argument(help="Whose answers.", metavar="NAME...")]
+
+
+def exclude(target: Campaign, names: Names) -> None:
+    """Leave all answers of some labellers out of model, design and exports. Nothing is deleted.
+
+    [bold]pairsmith campaign exclude retina.db anna[/bold]
+    """
+    _exclude(target, names, True)
+
+
+def include(target: Campaign, names: Names) -> None:
+    """Count the answers of excluded labellers again.
+
+    [bold]pairsmith campaign include retina.db anna[/bold]
+    """
+    _exclude(target, names, False)
+
+
+def _exclude(target: str, names: list[str], excluded: bool) -> None:
+    needs_app()
+    from pairsmith.campaign import corrections
+
+    with open_campaign(target) as store:
+        for name in names:
+            given = counted(corrections.exclude(store, name, excluded), "answer")
+            say(f"{name}: excluded, {given} left out." if excluded else f"{name}: included, {given} counted.")
+
+
+def edit(
+    target: Campaign,
+    question: Annotated[str | None, typer.Option(help="What people are asked of each pair.")] = None,
+    instructions: Annotated[
+        Path | None,
+        typer.Option(help="Instructions, shown before the first pair and on demand: a text or Markdown file."),
+    ] = None,
+) -> None:
+    """Change the question or the instructions, from each labeller's next pair on. Every version is kept.
+
+    [bold]pairsmith campaign edit retina.db --question 'Which eye looks worse to you?'[/bold]
+    """
+    needs_app()
+    from pairsmith.campaign import wordings
+
+    if question is None and instructions is None:
+        raise ValueError("there is nothing to change; give --question, --instructions or both")
+    guidance = None if instructions is None else read_instructions(instructions)
+    with open_campaign(target) as store:
+        before = wordings.current(store)
+        now = wordings.edit(store, question, guidance)
+    if now == before:
+        say(f"{shown(target)} asks that already; nothing is changed.")
+    else:
+        say(f"{shown(target)}: wording {now.number} is shown from the next pairs on: {now.question}")
+
+
+def add(
+    target: Campaign,
+    items: Annotated[
+        Path, typer.Argument(help="More items: .csv, .tsv, .jsonl or .parquet, with the columns of the first.")
+    ],
+    show: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What people see of an item, as KIND:COLUMN. May be repeated. Default: as the campaign was made.",
+            metavar="KIND:COLUMN",
+        ),
+    ] = None,
+    id_column: IdColumn = None,
+    group_by: Annotated[
+        str | None, typer.Option(help="The column of groups. Default: as the campaign was made.", metavar="COLUMN")
+    ] = None,
+) -> None:
+    """Add items to a campaign, also while it is served; they are in the pairs of the next round.
+
+    Their features are the same columns, or are made as those of the first items were.
+
+    [bold]pairsmith campaign add retina.db more.csv[/bold]
+    """
+    needs_app()
+    from pairsmith.campaign.additions import add_items
+
+    with open_campaign(target) as store:
+        count = add_items(store, items, show, id_column, group_by)
+        total = len(store.items.names)
+    say(f"Added {counted(count, 'item')} to {shown(target)}, which has {total} now.")
+
+
+def backup(
+    target: Campaign,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where to put the copy, such as copy.db.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Copy a campaign, also while it is served, and check the copy. It is a campaign by itself.
+
+    [bold]pairsmith campaign backup retina.db -o retina-copy.db[/bold]
+    """
+    needs_app()
+    from pairsmith.campaign.backup import copy
+
+    items, answers = copy(target, output, force)
+    say(f"Wrote {output}: {counted(items, 'item')}, {counted(answers, 'answer')}. It was read again, and is whole.")
+
+
+def raters(target: Campaign) -> None:
+    """Print how well each labeller answers, and who looks as if at random, or one-sided.
+
+    [bold]pairsmith campaign raters retina.db[/bold]
+    """
+    with open_campaign(target, changes=False) as store:
+        from pairsmith.campaign import corrections
+        from pairsmith.campaign.learning import fit_model
+        from pairsmith.campaign.raters import rate
+        from pairsmith.campaign.snapshot import take_snapshot
+
+        snapshot = take_snapshot(store)
+        with store.reading() as connection:
+            out = corrections.excluded(connection)
+    model = fit_model(snapshot)
+    rows = [] if model is None else rate(snapshot, model)
+    if rows:
+        from rich.console import Console
+
+        Console(highlight=False).print(_table(rows))
+    for row in rows:
+        for reason in row["flags"]:
+            say(f"{row['name']} {reason}.")
+    for row in out:
+        say(f"{row['name']} is excluded, with {counted(row['answers'], 'answer')}.")
+    if not rows and not out:
+        say("Nobody has answered yet.")
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from pairsmith.data.names import printable
+
+    table = Table(
+        caption="left: the share for what was shown left; agrees: with what all other answers say; repeated: with other"
+        " answers to the same pairs; slope: how well they tell items apart, 1 is usual, 0 at random; bias: above 0 for"
+        " what is shown left; infit: 1 is as it should be, more is erratic",
+    )
+    table.add_column("labeller")
+    for name in ("answers", "seconds", "left", "agrees", "repeated", "slope", "bias", "infit"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        repeated, slope, bias = row["agrees_on_repeated"], row["slope"], row["bias"]
+        table.add_row(
+            escape(printable(row["name"])),
+            str(row["answers"]),
+            "–" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            "–" if row["share_left"] is None else f"{row['share_left']:.0%}",
+            "–" if row["agrees_with_model"] is None else f"{row['agrees_with_model']:.0%}",
+            "–" if repeated is None else "{:.0%} ({:.0%}–{:.0%})".format(*repeated),
+            "–" if slope is None else "{:.2f} ± {:.2f}".format(*slope),
+            "{:+.2f} ± {:.2f}".format(*bias),
+            f"{row['infit']:.2f}",
+        )
+    return table
