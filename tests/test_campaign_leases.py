@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from campaigns import Clock, invite_people
 from pairsmith.campaign import dashboard, leases, pace, people, schema
-from pairsmith.campaign.leases import AT_ONCE, Refused
+from pairsmith.campaign.database import Refused
+from pairsmith.campaign.leases import AT_ONCE
 from pairsmith.campaign.snapshot import take_snapshot
 
 

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from pairsmith.campaign import ENDINGS, database, is_url, schema, seals
 from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.goals import Goals
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.planning import next_pairs
@@ -59,13 +60,14 @@ def create(
     progress: bool = False,
     media: str | os.PathLike[str] | None = None,
     recipe: Recipe | None = None,
+    goals: Goals | None = None,
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
-    features is kept for items to come.
+    features is kept for items to come. The `goals` say when it is over.
     """
     check_place(target)
     for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
@@ -103,7 +105,7 @@ def create(
         folder=folder,
         recipe=None if recipe is None else recipe.to_json(),
     )
-    _write(target, _sealed(settings, target), _item_rows(stored, shown), first_round.pairs)
+    _write(target, _sealed(settings, target), goals or Goals(), _item_rows(stored, shown), first_round.pairs)
     return len(first_round)
 
 
@@ -143,11 +145,12 @@ def _item_rows(items: StoredItems, shown: Sequence[Shown]) -> list[dict[str, Any
     ]
 
 
-def _write(target: str, settings: Settings, rows: list[dict[str, Any]], chosen: Ints) -> None:
+def _write(target: str, settings: Settings, goals: Goals, rows: list[dict[str, Any]], chosen: Ints) -> None:
     """Put the campaign at its place: whole, or not at all."""
 
     def fill(connection: sa.Connection) -> None:
-        connection.execute(schema.campaign.insert().values(id=1, version=schema.VERSION, settings=settings.to_stored()))
+        made = {"id": 1, "version": schema.VERSION, "settings": settings.to_stored(), "goals": goals.to_stored()}
+        connection.execute(schema.campaign.insert().values(made))
         connection.execute(schema.items.insert(), rows)
         connection.execute(schema.pairs.insert(), pairs_to_ask(chosen, 1, settings.answers_per_pair))
 
