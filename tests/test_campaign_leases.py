@@ -7,7 +7,8 @@ import sqlalchemy as sa
 
 from campaigns import Clock, invite_people
 from pairsmith.campaign import dashboard, leases, pace, people, schema
-from pairsmith.campaign.leases import AT_ONCE, Refused
+from pairsmith.campaign.database import Refused
+from pairsmith.campaign.leases import AT_ONCE
 from pairsmith.campaign.snapshot import take_snapshot
 
 
@@ -22,7 +23,7 @@ def test_each_pair_is_answered_as_often_as_asked_and_never_twice_by_one_person(t
     given = Counter(pair for pairs in seen.values() for pair in pairs)
     assert sorted(given.values()) == [3] * 6
     assert all(len(set(pairs)) == len(pairs) for pairs in seen.values())
-    assert pace.waiting(store) == (0, 6)
+    assert pace.waiting(store)[:2] == (0, 6)
     assert len(take_snapshot(store).answers) == 18
 
 

@@ -95,7 +95,7 @@ def downgrade(store, folder):
         for table in ("enrolments", "wordings", "changes"):
             connection.exec_driver_sql(f"DROP TABLE {table}")
         later = {
-            "campaign": ["state", "goals"],
+            "campaign": ["state", "goals", "gold_rate"],
             "items": ["prompt", "author"],
             "pairs": ["why", "gold"],
             "people": ["seal", "quota", "excluded"],

@@ -15,12 +15,12 @@ def test_what_is_skipped_does_not_keep_the_next_round_from_being_planned(target,
         leases.answer(
             store, people.local_person(store), leases.next_pair(store, people.local_person(store)).token, "skip"
         )
-    assert pace.waiting(store) == (0, 8)
+    assert pace.waiting(store)[:2] == (0, 8)
     assert leases.progress(store, people.local_person(store))["wanted"] == 8  # others may answer them
     lease = leases.undo(store, people.local_person(store), leases.progress(store, people.local_person(store))["undo"])
-    assert pace.waiting(store) == (0, 8)  # it is shown again
+    assert pace.waiting(store)[:2] == (0, 8)  # it is shown again
     leases.answer(store, people.local_person(store), lease.token, "left")
-    assert pace.waiting(store) == (0, 8)
+    assert pace.waiting(store)[:2] == (0, 8)
 
 
 def test_the_rate_is_that_of_people_at_work(target, make):

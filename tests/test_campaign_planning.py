@@ -1,9 +1,11 @@
 """The next pairs, and when they are planned."""
 
+from collections import Counter
+
 import pytest
 
 from campaigns import Clock, answer_next, invite_people
-from pairsmith.campaign import dashboard, leases, pace, people, planning, rounds
+from pairsmith.campaign import dashboard, goals, leases, pace, people, planning, rounds
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -124,3 +126,57 @@ def test_two_planners_do_not_plan_the_same(target, make):
     assert not planning.add_round(store, chosen, known)
     assert len(take_snapshot(store).planned) == 15
     other.close()
+
+
+def answer_until_nothing_comes(store, keep_ahead, people_at_work):
+    """All of them in turn, until two rounds of planning brought nothing for anybody; how many answers each gave."""
+    given, idle = Counter(), 0
+    while idle < 2:
+        found = False
+        for person in people_at_work:
+            if (lease := leases.next_pair(store, person)) is not None:
+                leases.answer(store, person, lease.token, "left")
+                given[person] += 1
+                found = True
+        keep_ahead()
+        idle = 0 if found else idle + 1
+    return [given[person] for person in people_at_work]
+
+
+def test_one_person_goes_on_where_each_pair_wants_three_answers(target, make):
+    """14 items, k = 5: this one stopped at 21 answers of 91."""
+    clock = Clock()
+    store = make(target, n=14, k=5, answers_per_pair=3, objective="d-optimal", clock=clock)
+    (anna,) = invite_people(store, 1)
+    assert answer_until_nothing_comes(store, planning.Planner(store, clock), [anna]) == [91]
+    assert goals.ending(store, anna) == "yours"
+    # Who comes later completes what the first one began, the oldest first.
+    (ben,) = (people.person_of(store, people.invite(store, "ben"), "labeller"),)
+    assert answer_until_nothing_comes(store, planning.Planner(store, clock), [ben]) == [91]
+
+
+def test_people_go_on_when_somebody_is_revoked(target, make):
+    clock = Clock()
+    store = make(target, n=9, k=6, answers_per_pair=3, objective="d-optimal", clock=clock)
+    three = invite_people(store, 3)
+    for _ in range(4):
+        for person in three:
+            answer_next(store, "left", person)
+    leases.next_pair(store, three[2])  # she leaves with a pair in her hands
+    people.revoke(store, "p2")
+    assert answer_until_nothing_comes(store, planning.Planner(store, clock), three[:2]) == [32, 32]
+    assert len(take_snapshot(store).planned) == 36
+
+
+def test_rounds_do_not_run_away_from_people_who_all_answer_each_pair(target, make):
+    """Three people in turn, three answers a pair: a quarter of a round is left when the next is planned."""
+    clock = Clock()
+    store = make(target, n=20, k=12, answers_per_pair=3, objective="d-optimal", clock=clock)
+    keep_ahead = planning.Planner(store, clock)
+    three = invite_people(store, 3)
+    for turn in range(1, 60):
+        for person in three:
+            clock.now += 30
+            answer_next(store, "left", person)
+        keep_ahead()
+        assert turn + 3 <= len(take_snapshot(store).planned) <= turn + 3 + 12

@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from campaigns import CREATE, version_1
 from pairsmith.campaign import dashboard, leases, people, planning, schema
-from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.leases import Refused
+from pairsmith.campaign.database import CampaignError, Refused
 from pairsmith.campaign.repair import repair_answers
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot

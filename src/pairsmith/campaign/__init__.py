@@ -10,16 +10,18 @@ What there is:
   store         a campaign, opened: transactions, settings, items; guard: whether its file is still there
   items         the items: features, groups, labels, what people see; media_files: their images and sounds
 Who takes part:
-  people        invites, and whoever labels on this machine
+  people        invites, and whoever labels on this machine; enrolment: links by which people invite themselves
   seals         the key of this user; trust: whether this user made or confirmed a campaign
 What happens:
   create        a table of items becomes a campaign; demo: one to try
-  leases        pairs handed out, answers taken and undone
+  leases        pairs handed out, answers taken and undone; gold: pairs whose outcome is known among them
+  goals         when it is over: budgets, bounds, deadlines, quotas; paused and closed
   answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files
   repair        mending what earlier versions stored
 What is computed, by the process of `worker`:
   snapshot      all that planning and reports look at; learning: the model of it
-  planning      the next pairs, and when to add them; pace: answers still to be given, and how fast
+  planning      the next pairs, and when to add them; pace: pairs left, and how fast they are answered
+  waits         which pairs wait for people who are not at work
   report        what the dashboard shows of the model; dashboard: its figures, and the last report
 What people see:
   web/          pages, api, media, the gate that every request passes, the server

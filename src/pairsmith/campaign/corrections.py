@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.leases import Refused
+from pairsmith.campaign.database import Refused
 from pairsmith.campaign.schema import answers, changes, leases, people
 
 if TYPE_CHECKING:

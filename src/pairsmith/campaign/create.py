@@ -19,6 +19,7 @@ import sqlalchemy as sa
 from pairsmith.campaign import ENDINGS, database, is_url, schema, seals
 from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.goals import Goals
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
 from pairsmith.campaign.rounds import Round, next_round
@@ -60,13 +61,15 @@ def create(
     media: str | os.PathLike[str] | None = None,
     recipe: Recipe | None = None,
     columns: dict[str, Any] | None = None,
+    goals: Goals | None = None,
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
-    features is kept for items to come, and so are the `columns` of the table: show, id and group_by.
+    features is kept for items to come, and so are the `columns` of the table: show, id and group_by. The `goals` say
+    when it is over.
     """
     check_place(target)
     for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
@@ -108,7 +111,7 @@ def create(
     first_round = _first_round(stored, settings, progress)
     if first_round is None:
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
-    _write(target, _sealed(settings, target), item_rows(stored, shown), first_round)
+    _write(target, _sealed(settings, target), goals or Goals(), item_rows(stored, shown), first_round)
     return len(first_round.pairs)
 
 
@@ -146,11 +149,12 @@ def item_rows(items: StoredItems, shown: Sequence[Shown], first: int = 0) -> lis
     ]
 
 
-def _write(target: str, settings: Settings, rows: list[dict[str, Any]], first_round: Round) -> None:
+def _write(target: str, settings: Settings, goals: Goals, rows: list[dict[str, Any]], first_round: Round) -> None:
     """Put the campaign at its place: whole, or not at all."""
 
     def fill(connection: sa.Connection) -> None:
-        connection.execute(schema.campaign.insert().values(id=1, version=schema.VERSION, settings=settings.to_stored()))
+        made = {"id": 1, "version": schema.VERSION, "settings": settings.to_stored(), "goals": goals.to_stored()}
+        connection.execute(schema.campaign.insert().values(made))
         connection.execute(schema.items.insert(), rows)
         asked = pairs_to_ask(first_round.pairs, first_round.why, 1, settings.answers_per_pair)
         connection.execute(schema.pairs.insert(), asked)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import schema
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.schema import SECOND, answers, leases, pairs, reports, undos
+from pairsmith.campaign.schema import GOLD, SECOND, answers, leases, pairs, reports, undos
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -77,8 +77,8 @@ def count(store: Store) -> dict[str, int]:
         "last_hour": in_state.join(answers).where(counts, answers.c.at > hour_ago),
         "skipped": in_state.where(leases.c.state == "skipped"),
         "undone": sa.select(sa.func.count()).select_from(undos),
-        "planned": sa.select(sa.func.count()).select_from(pairs),
-        "complete": sa.select(sa.func.count()).where(pairs.c.wanted <= 0),
+        "planned": sa.select(sa.func.count()).where(pairs.c.why != GOLD),
+        "complete": sa.select(sa.func.count()).where(pairs.c.why != GOLD, pairs.c.wanted <= 0),
         "rounds": sa.select(sa.func.coalesce(sa.func.max(pairs.c.round), 0)),
     }
     with store.reading() as connection:
@@ -106,6 +106,8 @@ def last_problem(store: Store) -> str:
 
 def save_report(store: Store, report: dict[str, Any]) -> None:
     _save(store, "report", report)
+    # By itself too, as it is looked at with every request, and the ranking may be long.
+    _save(store, "doubt", {"answers": report["answers"], "doubt": report.get("learned", {}).get("doubt")})
 
 
 def save_problem(store: Store, problem: str) -> None:

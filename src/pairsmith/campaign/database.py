@@ -26,6 +26,14 @@ class CampaignError(ValueError):
     """What is wrong with a campaign, in one line."""
 
 
+class Refused(CampaignError):
+    """What cannot be done for whoever asks; `status` is the HTTP status that says so."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 def shown(target: str) -> str:
     """The target without its password."""
     return _url(target).render_as_string() if is_url(target) else target

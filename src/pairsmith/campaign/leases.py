@@ -13,22 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from pairsmith.campaign import goals, gold
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.schema import SECOND, undos
+from pairsmith.campaign.database import Refused
+from pairsmith.campaign.schema import GOLD, SECOND, undos
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and some for other tabs
-
-
-class Refused(CampaignError):
-    """An answer that cannot be taken; `status` is the HTTP status that says so."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -49,22 +42,28 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
     now = store.now()
     expires = _end_of_a_lease(store, now)
     with store.writing() as connection:
+        course = goals.course(connection, now, person)
+        if course.over is not None:
+            return None
         held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
         wording = connection.execute(sql.LAST_WORDING).scalar()
         for lease in held:
             if lease.token not in holding:
                 connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
                 return _shown(lease.token, lease, lease.left, wording)
-        if len(held) >= AT_ONCE:
+        if len(held) >= AT_ONCE or course.spoken_for:
             return None
-        pair = connection.execute(sql.NEXT_FREE_PAIR[store.settings.repeats], {"now": now, "person": person}).first()
+        pair = gold.draw(connection, store, person, course.gold_rate)
+        if pair is None:
+            free = sql.NEXT_FREE_PAIR[store.settings.repeats]
+            pair = connection.execute(free, {"now": now, "person": person}).first()
         if pair is None:
             return None
         # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
         before = connection.execute(sql.ABANDONED, {"pair": pair.id, "person": person}).first()
         if before is not None:
-            shown = {"lease": before.id, "until": expires, "reason": pair.why, "shown": wording}
-            connection.execute(sql.SHOW, shown)
+            again = {"lease": before.id, "until": expires, "reason": pair.why, "shown": wording}
+            connection.execute(sql.TAKE_UP, again)
             return _shown(before.token, pair, before.left, wording)
         left = _choose_left(connection, pair.first, pair.second)
         token = _lease(connection, pair.id, person, left, expires, pair.why, wording)
@@ -72,14 +71,19 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
 
 
 def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
-    """Keep these pairs for this person, who still looks at them; those of them that are still theirs to answer."""
+    """Keep these pairs for this person, who still looks at them; those of them that are still theirs to answer.
+
+    When the last answers of a budget are being given nothing is kept for longer: who does not answer would hold it up.
+    """
     now = store.now()
     kept = []
     with store.writing() as connection:
+        course = goals.course(connection, now, person)
         for token in tokens:
             lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
             if lease is not None and lease.state == "open" and not _went_to_others(connection, lease, now):
-                connection.execute(sql.RENEW, {"lease": lease.id, "until": _end_of_a_lease(store, now)})
+                if course.over is None and not course.spoken_for:
+                    connection.execute(sql.RENEW, {"lease": lease.id, "until": _end_of_a_lease(store, now)})
                 kept.append(token)
     return kept
 
@@ -133,6 +137,8 @@ def undo(store: Store, person: int, token: str) -> Lease:
     now = store.now()
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
+        if goals.course(connection, now).state == "closed":
+            raise Refused(409, "the campaign is closed; its answers stand")
         if lease.state == "undone":  # asked twice
             again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
             if again is None or again.state != "open":  # set aside by repair, or answered since
@@ -152,12 +158,22 @@ def undo(store: Store, person: int, token: str) -> Lease:
 
 
 def progress(store: Store, person: int) -> dict[str, Any]:
-    """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back."""
+    """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back.
+
+    And how many answers are the goal, of all (`goal`) and of this person (`quota`); None where there is none.
+    """
     with store.reading() as connection:
         found = connection.execute(sql.PROGRESS, {"person": person}).one()
         last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
-    undoable = None if last is None else last.token
-    return {"answers": found.total, "yours": found.own, "wanted": found.wanted, "undo": undoable}
+    wanted = goals.Goals.from_stored(found.goals)
+    return {
+        "answers": found.total,
+        "yours": found.own,
+        "wanted": found.wanted,
+        "goal": wanted.answers,
+        "quota": wanted.quota if found.quota is None else found.quota,
+        "undo": None if last is None or found.state == "closed" else last.token,
+    }
 
 
 def was_shown(store: Store, person: int, row: int) -> bool:
@@ -178,7 +194,7 @@ def as_comment(text: str | None) -> str | None:
 
 def _went_to_others(connection: sa.Connection, lease: Any, now: int) -> bool:
     """Whether this lease expired, and others hold all that is wanted of its pair."""
-    if lease.expires > now:
+    if lease.expires > now or lease.why == GOLD:
         return False
     others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
     return bool(lease.wanted <= others)

@@ -68,6 +68,7 @@ def _let_organisers_act(connection: sa.Connection) -> None:
     for column in (
         "campaign ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
         "campaign ADD COLUMN goals JSON NOT NULL DEFAULT '{}'",
+        "campaign ADD COLUMN gold_rate FLOAT",
         "items ADD COLUMN prompt TEXT",
         "items ADD COLUMN author TEXT",
         "pairs ADD COLUMN why TEXT NOT NULL DEFAULT 'designed'",

@@ -1,4 +1,4 @@
-"""How many answers are still to be given, and how fast people give them: what the planner decides by."""
+"""How many pairs are left to be asked, and how fast people answer them: what the planner decides by."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
-from pairsmith.campaign.schema import MADE_ELSEWHERE, SECOND, answers, items, leases, pairs
+from pairsmith.campaign.people import LOCAL
+from pairsmith.campaign.schema import MADE_ELSEWHERE, SECOND, answers, items, leases, pairs, people
+from pairsmith.campaign.statements import closed_states
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -17,35 +19,50 @@ SKIPS = 3  # for each answer: who skips more, beyond a round, is not waited for 
 
 
 class Waiting(NamedTuple):
-    answers: int  # that are wanted and not being given
+    free: int  # pairs that whoever can be given fewest can be given
     pairs: int  # that there are, answered or not
     items: int  # that there are
 
 
 def waiting(store: Store) -> Waiting:
-    """How many answers are wanted and not being given, and how many pairs and items there are.
+    """How many pairs can be given to whoever can be given fewest, and how many pairs and items there are.
 
-    For each time a pair was skipped one answer fewer is counted on: it may be that nobody can answer it. Skips of
-    those who hardly answer say nothing of the kind.
+    A pair that lacks answers is of no use to somebody who answered or skipped it before. So the next round must not
+    wait for second and third answers that nobody who takes part can give; those who hardly answer are not waited for,
+    nor those whose invite was revoked.
     """
-    skips = (
-        sa.select(leases.c.pair, sa.func.count().label("times"))
-        .where(leases.c.state == "skipped", leases.c.person.in_(_people_who_answer(store)))
-        .group_by(leases.c.pair)
+    free = lacks_answers(store.now())
+    used = (
+        sa.select(sa.func.count(leases.c.pair.distinct()).label("pairs"))
+        .select_from(leases.join(pairs, leases.c.pair == pairs.c.id))
+        .where(free, not_for_them_again(store), leases.c.person.in_(people_who_answer(store)))
+        .group_by(leases.c.person)
         .subquery()
     )
-    likely = pairs.c.wanted - sa.func.coalesce(skips.c.times, 0)
     with store.reading() as connection:
-        wanted = connection.execute(
-            sa.select(sa.func.sum(likely)).select_from(pairs.outerjoin(skips)).where(sa.text("wanted > 0"), likely > 0)
-        ).scalar()
-        held = connection.execute(
-            sa.select(sa.func.count()).where(leases.c.state == "open", leases.c.expires > store.now())
-        ).scalar_one()
+        lacking = connection.execute(sa.select(sa.func.count()).select_from(pairs).where(free)).scalar_one()
+        most = connection.execute(sa.select(sa.func.max(used.c.pairs))).scalar() or 0
         totals = [
             connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one() for table in (pairs, items)
         ]
-    return Waiting(int(wanted or 0) - held, *totals)
+    return Waiting(lacking - most, *totals)
+
+
+def lacks_answers(now: int) -> sa.ColumnElement[bool]:
+    """Pairs that lack answers beyond those being given."""
+    other = leases.alias()
+    being = (
+        sa.select(sa.func.count())
+        .where(other.c.pair == pairs.c.id, other.c.state == "open", other.c.expires > now)
+        .scalar_subquery()
+    )
+    return sa.and_(sa.text("wanted > 0"), pairs.c.wanted > being)
+
+
+def not_for_them_again(store: Store) -> sa.ColumnElement[bool]:
+    """Leases whose pair is not given to the same person now: it was answered or skipped, or they hold it."""
+    held = (leases.c.state == "open") & (leases.c.expires > store.now())
+    return leases.c.state.in_(closed_states(store.settings.repeats)) | held
 
 
 def rate(store: Store) -> float:
@@ -54,31 +71,48 @@ def rate(store: Store) -> float:
     By the median time between two, so that waiting for pairs does not make people look slow: of independent
     arrivals it is ln 2 over their rate.
     """
+    return _rate_and_people(store)[0]
+
+
+def pairs_rate(store: Store) -> float:
+    """Pairs a second that people are done with: each takes as many answers as it wants, or as there are people."""
+    answers_a_second, at_work = _rate_and_people(store)
+    return answers_a_second / max(1, min(at_work, store.settings.answers_per_pair))
+
+
+def _rate_and_people(store: Store) -> tuple[float, int]:
+    """The rate of answers, and how many people gave them."""
     with store.reading() as connection:
-        times = connection.execute(
-            sa.select(answers.c.at)
+        recent = connection.execute(
+            sa.select(answers.c.at, leases.c.person)
             .select_from(answers.join(leases))
             .where(
                 answers.c.at > store.now() - 60 * SECOND,
                 leases.c.expires != MADE_ELSEWHERE,
-                leases.c.person.in_(_people_who_answer(store)),
+                leases.c.person.in_(people_who_answer(store)),
             )
             .order_by(answers.c.id.desc())
             .limit(100)
-        )
-        between = -np.diff(times.scalars().all())
-    return math.log(2) * SECOND / max(float(np.median(between)), 1.0) if len(between) else 0.0
+        ).all()
+    between = -np.diff([row.at for row in recent])
+    found = math.log(2) * SECOND / max(float(np.median(between)), 1.0) if len(between) else 0.0
+    return found, len({row.person for row in recent})
 
 
-def _people_who_answer(store: Store) -> sa.Select[tuple[int]]:
-    """People who do not only skip: beyond a round, they skip no more than SKIPS pairs for each one they answer."""
+def people_who_answer(store: Store) -> sa.Select[tuple[int]]:
+    """People who may answer, and do not only skip: beyond a round, at most SKIPS pairs for each one they answer."""
     skipped, answered = (
         sa.func.sum(sa.case((leases.c.state == state, 1), else_=0)) for state in ("skipped", "answered")
     )
     a_round = store.settings.k * store.settings.answers_per_pair
     return (
         sa.select(leases.c.person)
-        .where(leases.c.state.in_(("skipped", "answered")))
+        .join(people)
+        .where(
+            leases.c.state.in_(("skipped", "answered")),
+            people.c.role == "labeller",
+            people.c.hash.is_not(None) | (people.c.name == LOCAL),
+        )
         .group_by(leases.c.person)
         .having(skipped <= a_round + SKIPS * answered)
     )

@@ -21,24 +21,37 @@ from pairsmith.campaign.schema import leases, people
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
+LONGEST = 200  # characters of a name
 LOCAL = "local"  # the name of whoever labels on this machine without an invite
 
 
-def invite(store: Store, name: str, role: str = "labeller") -> str:
-    """A new token for this person; it is told once and kept only as a hash."""
-    token = secrets.token_urlsafe(32)
+def check_name(name: str) -> str:
+    """The name, which has to be one line."""
+    if not name.strip() or not name.isprintable() or len(name) > LONGEST:
+        raise ValueError(f"{name[:LONGEST]!r} is no name; use 1 to {LONGEST} characters on one line")
+    return name
+
+
+def invite(store: Store, name: str, role: str = "labeller", quota: int | None = None) -> str:
+    """A new token for this person, who is done after `quota` answers; it is told once and kept only as a hash."""
     with store.writing() as connection:
-        found = connection.execute(
-            sa.select(people.c.id, people.c.hash).where(people.c.name == name, people.c.role == role)
-        ).first()
-        if found is not None and found.hash is not None:
-            raise CampaignError(f"{name!r} has an invite already; revoke that first to make a new one")
-        own = hash_of(token)
-        values = {"hash": own, "seal": seals.seal("invite", str(store.settings.id), name, role, own)}
-        if found is None:
-            connection.execute(people.insert().values(name=name, role=role, **values))
-        else:
-            connection.execute(people.update().where(people.c.id == found.id).values(**values))
+        return add_invite(connection, store, name, role, quota)
+
+
+def add_invite(connection: sa.Connection, store: Store, name: str, role: str, quota: int | None = None) -> str:
+    """The same, as part of a transaction."""
+    found = connection.execute(
+        sa.select(people.c.id, people.c.hash).where(people.c.name == name, people.c.role == role)
+    ).first()
+    if found is not None and found.hash is not None:
+        raise CampaignError(f"{name!r} has an invite already; revoke that first to make a new one")
+    token = secrets.token_urlsafe(32)
+    own = hash_of(token)
+    values = {"hash": own, "seal": seals.seal("invite", str(store.settings.id), name, role, own), "quota": quota}
+    if found is None:
+        connection.execute(people.insert().values(name=name, role=role, **values))
+    else:
+        connection.execute(people.update().where(people.c.id == found.id).values(**values))
     return token
 
 

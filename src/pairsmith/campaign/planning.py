@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import pace
+from pairsmith.campaign import goals, pace
 from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.learning import fit_or_prior
 from pairsmith.campaign.rounds import Round, next_round
@@ -51,13 +51,14 @@ def add_round(store: Store, chosen: Round, after: CampaignSnapshot) -> bool:
 
 
 class Planner:
-    """Keeps rounds ahead of the people: a call plans one if the answers still to be given would not last.
+    """Keeps rounds ahead of the people: a call plans one if the pairs that each of them can be given would not last.
 
     A cycle is the time to choose pairs plus the longest recent pause between calls; the lead is 2 x cycle x rate, in
-    answers, at the rate at which people answered of late. A round is begun when no more than the lead (or a quarter of
-    a round) is still to be answered, and has enough pairs to restore it. So where people are slow, a round has k pairs
-    and the model is fitted again for each; where they are fast, rounds grow, up to LARGEST times k: four times the
-    pairs take far less than four times as long to choose, as most of it goes into the model and the first scan.
+    pairs, at the rate at which people were done with pairs of late. A round is begun when no more than the lead (or a
+    quarter of a round) is left for whoever has fewest, and has enough pairs to restore it. So where people are slow, a
+    round has k pairs and the model is fitted again for each; where they are fast, rounds grow, up to LARGEST times k:
+    four times the pairs take far less than four times as long to choose, as most of it goes into the model and the
+    first scan.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
@@ -74,16 +75,16 @@ class Planner:
         began = self.clock()
         self.between_calls = max(began - self.last_call_ended, 0.9 * self.between_calls)
         cycle = GUESS if self.planning_took is None else self.planning_took + self.between_calls
-        lead = 2 * cycle * pace.rate(self.store)
+        lead = 2 * cycle * pace.pairs_rate(self.store)
         waiting = pace.waiting(self.store)
-        if waiting.answers <= max(settings.k * settings.answers_per_pair // 4, lead) and (
-            (waiting.pairs, waiting.items) != self.exhausted_at
-        ):
+        there = waiting.pairs, waiting.items
+        due = waiting.free <= max(settings.k // 4, lead) and there != self.exhausted_at
+        if due and not goals.is_over(self.store):
             size = settings.k
             if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
-                size = min(max(size, math.ceil(lead / settings.answers_per_pair)), LARGEST * settings.k)
+                size = min(max(size, math.ceil(lead)), LARGEST * settings.k)
             if plan_round(self.store, size, self.model):
                 self.exhausted_at, self.planning_took = None, self.clock() - began
             else:
-                self.exhausted_at = waiting.pairs, waiting.items
+                self.exhausted_at = there
         self.last_call_ended = self.clock()

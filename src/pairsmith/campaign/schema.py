@@ -23,7 +23,8 @@ campaign = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("settings", sa.JSON, nullable=False),
     sa.Column("state", sa.Text, nullable=False, server_default="open"),  # open, paused or closed
-    sa.Column("goals", sa.JSON, nullable=False, server_default="{}"),  # when it is over: answers, until, deadline
+    sa.Column("goals", sa.JSON, nullable=False, server_default="{}"),  # when it is over, see `goals`
+    sa.Column("gold_rate", sa.Float),  # the share of pairs handed out whose outcome is known; null: none
 )
 items = sa.Table(
     "items",

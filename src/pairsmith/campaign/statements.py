@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from pairsmith.campaign.schema import answers, items, leases, pairs, people, wordings
+from pairsmith.campaign.schema import GOLD, answers, campaign, items, leases, pairs, people, reports, wordings
 
 _given = sa.bindparam
 _live = (leases.c.state == "open") & (leases.c.expires > _given("now"))
@@ -28,7 +28,8 @@ ABANDONED = sa.select(leases.c.id, leases.c.token, leases.c.left).where(
 )
 BEING_ANSWERED = sa.select(sa.func.count()).where(leases.c.pair == _given("pair"), _live)
 RENEW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"))
-SHOW = (  # an abandoned lease again
+SHOW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"), wording=_given("shown"))
+TAKE_UP = (  # a lease that was abandoned
     leases.update()
     .where(leases.c.id == _given("lease"))
     .values(expires=_given("until"), why=_given("reason"), wording=_given("shown"))
@@ -60,14 +61,52 @@ _shown_in = sa.select(leases.c.id).join(pairs).where(leases.c.person == _given("
 SHOWN = sa.select(  # whether this person was ever shown this item
     sa.or_(*(_shown_in.where(side == _given("row")).exists() for side in (pairs.c.first, pairs.c.second)))
 )
+_own = leases.c.person == _given("person")
+_quota = sa.select(people.c.quota).where(people.c.id == _given("person")).scalar_subquery().label("quota")
 PROGRESS = sa.select(
+    campaign.c.state,
+    campaign.c.goals,
+    _quota,
     _counted.where(of_those_who_count).scalar_subquery().label("total"),
-    _counted.where(leases.c.person == _given("person")).scalar_subquery().label("own"),
+    _counted.where(_own).scalar_subquery().label("own"),
     sa.select(sa.func.coalesce(sa.func.sum(pairs.c.wanted), 0))
     .where(sa.text("wanted > 0"))
     .scalar_subquery()
     .label("wanted"),
 )
+
+COURSE = sa.select(  # what decides whether this person gets another pair
+    campaign.c.state,
+    campaign.c.goals,
+    campaign.c.gold_rate,
+    sa.select(reports.c.content).where(reports.c.name == "doubt").scalar_subquery().label("doubt"),
+    _quota,
+)
+_being_given = sa.select(sa.func.count()).where(_live)
+GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
+GIVEN_BY = sa.select(_counted.where(_own).scalar_subquery(), _being_given.where(_own).scalar_subquery())
+GROUP_SIZES = sa.select(sa.func.count()).select_from(items).group_by(items.c.grouped)
+PAIRS = sa.select(sa.func.count()).select_from(pairs)
+_one, _two = items.alias(), items.alias()
+PAIRS_WITHIN_GROUPS = (
+    PAIRS.join(_one, pairs.c.first == _one.c.row)
+    .join(_two, pairs.c.second == _two.c.row)
+    .where(pairs.c.first < pairs.c.second, _one.c.grouped.is_not_distinct_from(_two.c.grouped))
+)
+LEFT = sa.select(pairs.c.id).where(sa.text("wanted > 0")).limit(1)
+
+
+def closed_states(repeats: bool) -> tuple[str, ...]:
+    """States of a lease after which its pair is not shown to the same person again."""
+    return ("skipped",) if repeats else ("answered", "skipped")
+
+
+LEFT_TO = {  # a pair that lacks answers, and that this person did not answer or skip, whoever holds it
+    repeats: LEFT.where(
+        ~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats)))
+    )
+    for repeats in (False, True)
+}
 
 
 def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:
@@ -79,12 +118,11 @@ def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:
         .scalar_subquery()
     )
     theirs = (own.c.pair == pairs.c.id) & (own.c.person == _given("person"))
-    closed = ("skipped",) if repeats else ("answered", "skipped")
     held = (own.c.state == "open") & (own.c.expires > _given("now"))
     query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.why).where(
         sa.text("wanted > 0"),  # written like this, so that the database uses the partial index
         pairs.c.wanted > being,
-        ~sa.exists().where(theirs, own.c.state.in_(closed) | held),
+        ~sa.exists().where(theirs, own.c.state.in_(closed_states(repeats)) | held),
     )
     if repeats:
         times = sa.select(sa.func.count()).where(theirs, own.c.state == "answered").scalar_subquery()
@@ -93,4 +131,19 @@ def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:
 
 
 NEXT_FREE_PAIR = {repeats: _next_free_pair(repeats) for repeats in (False, True)}
+_times = (
+    sa.select(sa.func.count())
+    .where(leases.c.pair == pairs.c.id, _own, leases.c.state == "answered")
+    .scalar_subquery()
+    .label("times")
+)
+GOLD_PAIRS = (  # whose outcome is known, and how often this person answered each; not those they skipped or hold
+    sa.select(pairs.c.id, pairs.c.first, pairs.c.second, sa.literal(GOLD).label("why"), _times)
+    .where(
+        pairs.c.gold.is_not(None),
+        ~sa.exists().where(leases.c.pair == pairs.c.id, _own, (leases.c.state == "skipped") | _live),
+    )
+    .order_by(pairs.c.id)
+)
+LEASES_OF = sa.select(sa.func.count()).where(_own, leases.c.state.in_(("open", "answered", "skipped", "undone")))
 LEASE, ANSWER = leases.insert(), answers.insert()

@@ -1,0 +1,218 @@
+"""When a campaign is over: its goals, and whether it is open, paused or closed.
+
+A campaign is over when so many answers were given (`answers`, a budget), when the doubt of the last report is below a
+bound (`until`), at a time (`deadline`), or when an organiser closes it; for one person also after so many answers of
+their own (`quota`). Then no more pairs are handed out; those that are out may still be answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any, Self
+
+import sqlalchemy as sa
+
+from pairsmith.campaign import counted
+from pairsmith.campaign import statements as sql
+from pairsmith.campaign.database import Refused
+from pairsmith.campaign.schema import SECOND, campaign
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+EARLIEST = 40  # answers: of a report of fewer, doubt is not believed
+NONE = "none"  # takes a goal away
+# What an organiser does: the states in which it can be done, and the one after it.
+ACTIONS = {
+    "pause": (("open",), "paused"),
+    "resume": (("paused",), "open"),
+    "close": (("open", "paused"), "closed"),
+    "reopen": (("closed",), "open"),
+}
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What ends a campaign; None where it is not set."""
+
+    answers: int | None = None  # of everybody
+    until: float | None = None  # the doubt below which it is over
+    deadline: int | None = None  # a time of the tables
+    quota: int | None = None  # answers of each person who has no quota of their own
+
+    @classmethod
+    def from_stored(cls, stored: Any) -> Self:
+        """From the JSON object of the database, of which a foreign one may hold anything."""
+        found = stored if isinstance(stored, Mapping) else {}
+        return cls(**{f.name: found[f.name] for f in fields(cls) if type(found.get(f.name)) in (int, float)})
+
+    def to_stored(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far a campaign is, for one person or for nobody in particular."""
+
+    state: str
+    goals: Goals
+    quota: int | None  # of this person
+    gold_rate: float
+    over: str | None  # why no more pairs are handed out to them: a state, or the name of a goal
+    spoken_for: bool  # whether the answers that are left to give are being given
+
+
+def course(connection: sa.Connection, now: int, person: int | None = None) -> Course:
+    """How far the campaign is now."""
+    found = connection.execute(sql.COURSE, {"person": person}).one()
+    goals = Goals.from_stored(found.goals)
+    quota = goals.quota if found.quota is None else found.quota
+    over = None if found.state == "open" else found.state
+    if over is None and goals.deadline is not None and now >= goals.deadline:
+        over = "deadline"
+    if over is None and goals.until is not None and _doubt(found.doubt) < goals.until:
+        over = "until"
+    spoken_for = False
+    for name, goal, counts in (("answers", goals.answers, sql.GIVEN), ("quota", quota, sql.GIVEN_BY)):
+        if over is None and goal is not None and (name == "answers" or person is not None):
+            given, being = connection.execute(counts, {"now": now, "person": person}).one()
+            over = name if given >= goal else None
+            spoken_for |= given + being >= goal
+    return Course(found.state, goals, quota, found.gold_rate or 0.0, over, spoken_for)
+
+
+def _doubt(reported: Any) -> float:
+    """The doubt of the last report; 1 where there is none, or of too few answers."""
+    if not isinstance(reported, Mapping) or reported.get("doubt") is None or reported["answers"] < EARLIEST:
+        return 1.0
+    return float(reported["doubt"])
+
+
+def ending(store: Store, person: int) -> str | None:
+    """Why this person, for whom there is no pair now, gets no more; None where pairs may come.
+
+    Besides what `course` says: "exhausted" where every possible pair has all its answers, and "yours" where every
+    possible pair is planned and what is left of them can only be answered by others.
+    """
+    with store.reading() as connection:
+        over = course(connection, store.now(), person).over
+        if over is not None:
+            return over
+        sizes = connection.execute(sql.GROUP_SIZES).scalars().all()
+        possible = sum(size * (size - 1) // 2 for size in sizes)
+        for planned in (sql.PAIRS, sql.PAIRS_WITHIN_GROUPS):  # the second takes longer, and is seldom needed
+            if connection.execute(planned).scalar_one() < possible:
+                return None
+        if connection.execute(sql.LEFT_TO[store.settings.repeats], {"person": person}).first() is not None:
+            return None
+        return "yours" if connection.execute(sql.LEFT).first() is not None else "exhausted"
+
+
+def is_over(store: Store) -> bool:
+    """Whether nobody is handed out pairs any more, or while it is paused."""
+    with store.reading() as connection:
+        return course(connection, store.now()).over is not None
+
+
+def act(store: Store, action: str, person: int | None = None) -> str:
+    """Pause, resume, close or reopen a campaign; its state then. `person` is who does it, None for a command."""
+    before, after = ACTIONS[action]
+    with store.writing() as connection:
+        state = connection.execute(sa.select(campaign.c.state)).scalar_one()
+        if state not in before:
+            possible = " or ".join(name for name, (states, _) in ACTIONS.items() if state in states)
+            raise Refused(409, f"the campaign is {state}; what can be done is {possible}")
+        connection.execute(campaign.update().values(state=after))
+        store.note(connection, action, person)
+    return after
+
+
+def change(store: Store, **given: str | None) -> Goals:
+    """Set the goals that are given, as `revised` takes them; the goals then."""
+    with store.writing() as connection:
+        before = Goals.from_stored(connection.execute(sa.select(campaign.c.goals)).scalar_one())
+        after = revised(before, store.now(), **given)
+        if after != before:
+            connection.execute(campaign.update().values(goals=after.to_stored()))
+            store.note(connection, "goals", before=before.to_stored(), after=after.to_stored())
+    return after
+
+
+def revised(before: Goals, now: int, **given: str | None) -> Goals:
+    """Goals with those changed that are given, as somebody writes them: 500, 'doubt < 10%', 2026-12-01, or none."""
+    said = {name: text.strip() for name, text in given.items() if text is not None}
+    found = {name: None if text.lower() == NONE else _READ[name](name, text) for name, text in said.items()}
+    deadline = found.get("deadline")
+    if deadline is not None and deadline <= now:
+        raise ValueError(f"--deadline {said['deadline']!r} is past: it is {shown_time(now)} now; choose a later one")
+    return replace(before, **found)
+
+
+def _count(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:10]) <= 10**9):
+        raise ValueError(f"--{name} must be a number of answers from 1 on, or {NONE}, got {text!r}")
+    return int(text)
+
+
+def _bound(name: str, text: str) -> float:
+    found = re.fullmatch(r"doubt\s*<\s*(\d{1,9}(?:\.\d{1,9})?)\s*(%?)", text, re.ASCII)
+    if found is None:
+        raise ValueError(f"--{name} {text!r} is not of the form 'doubt < 10%'; doubt is that of the dashboard")
+    bound = float(found[1]) / (100 if found[2] else 1)
+    if not 0 < bound < 0.5:
+        raise ValueError(
+            f"--{name} {text!r}: doubt is the chance that two items stand in the wrong order, and falls from 50%; name"
+            " a bound between 0% and 50%, such as 'doubt < 10%'"
+        )
+    return bound
+
+
+def _moment(name: str, text: str) -> int:
+    """A time of the tables. A date means the end of that day; without a time zone it is that of this machine."""
+    try:
+        try:
+            moment = datetime.combine(date.fromisoformat(text) + timedelta(days=1), time())
+        except ValueError:
+            moment = datetime.fromisoformat(text)
+        return round(moment.timestamp() * SECOND)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(
+            f"--{name} {text!r} is no time; write 2026-12-01 for the end of that day, or 2026-12-01T18:00, in the time"
+            " zone of this machine, or with one: 2026-12-01T18:00+01:00"
+        ) from None
+
+
+_READ: dict[str, Callable[[str, str], Any]] = {
+    "answers": _count,
+    "until": _bound,
+    "deadline": _moment,
+    "quota": _count,
+}
+
+
+def shown_time(at: int) -> str:
+    """A time of the tables as people write it, in the time zone of this machine, which is said."""
+    moment = datetime.fromtimestamp(at / SECOND).astimezone()
+    return f"{moment:%Y-%m-%d %H:%M} (UTC{moment.isoformat()[-6:]})"
+
+
+def described(store: Store) -> dict[str, Any]:
+    """How far the campaign is, in words for an organiser: state, over, sentences, and the budget and what is spent."""
+    with store.reading() as connection:
+        now = course(connection, store.now())
+        given, _ = connection.execute(sql.GIVEN, {"now": store.now()}).one()
+        doubt = connection.execute(sql.COURSE, {"person": None}).one().doubt
+    goals = now.goals
+    lines = [] if goals.answers is None else [f"{given} of {counted(goals.answers, 'answer')}"]
+    if goals.until is not None:
+        known = _doubt(doubt)
+        so_far = f"{known:.1%} now" if known < 1 else f"known after {EARLIEST} answers"
+        lines.append(f"until doubt is below {100 * goals.until:.4g}% ({so_far})")
+    if goals.deadline is not None:
+        lines.append(f"until {shown_time(goals.deadline)}")
+    if goals.quota is not None:
+        lines.append(f"{counted(goals.quota, 'answer')} each person")
+    return {"state": now.state, "over": now.over, "goals": lines, "given": given, "goal": goals.answers}

@@ -1,0 +1,80 @@
+"""Pairs whose outcome is known, mixed in among the others to see who answers with care.
+
+What is known is no answer: the model is not told it. The answers to these pairs are answers like all others.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import sqlalchemy as sa
+
+from pairsmith.campaign import statements as sql
+from pairsmith.campaign.schema import GOLD, answers, campaign, leases, pairs, people
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.store import Store
+
+MOST = 0.5  # the largest rate
+
+
+class Right(NamedTuple):
+    right: int  # answers that were as is known
+    asked: int  # answers to pairs whose outcome is known
+
+
+def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> Any:
+    """With the chance `rate` a pair whose outcome is known and that this person has not seen, or else None.
+
+    Chance is a function of the campaign's id, which nobody who labels knows, of the person and of how many pairs they
+    were shown. Where pairs may be repeated, those come again that this person answered least often.
+    """
+    if not rate:
+        return None
+    shown = connection.execute(sql.LEASES_OF, {"person": person}).scalar_one()
+    chance = random.Random(f"{store.settings.id} {person} {shown}")
+    if chance.random() >= rate:
+        return None
+    found = connection.execute(sql.GOLD_PAIRS, {"person": person, "now": store.now()}).all()
+    fewest = min((pair.times for pair in found), default=0) if store.settings.repeats else 0
+    unseen = [pair for pair in found if pair.times == fewest]
+    return chance.choice(unseen) if unseen else None
+
+
+def know(store: Store, outcomes: Mapping[tuple[int, int], int], rate: float | None = None) -> int:
+    """Keep what is known of these pairs (rows of items, the smaller first), and the rate if given; how many are known.
+
+    A pair that is not planned is asked for this reason only.
+    """
+    if rate is not None and not 0 <= rate <= MOST:
+        raise ValueError(f"--rate must be between 0 and {MOST}, got {rate:g}")
+    with store.writing() as connection:
+        query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
+        there = {(row.first, row.second): row.id for row in connection.execute(query)}
+        new = [pair for pair in outcomes if pair not in there]
+        if new:
+            rows = [
+                {"first": i, "second": j, "round": 0, "wanted": 0, "why": GOLD, "gold": outcomes[i, j]} for i, j in new
+            ]
+            connection.execute(pairs.insert(), rows)
+        for pair in outcomes.keys() & there.keys():
+            connection.execute(pairs.update().where(pairs.c.id == there[pair]).values(gold=outcomes[pair]))
+        if rate is not None:
+            connection.execute(campaign.update().values(gold_rate=rate))
+        store.note(connection, "gold", pairs=len(outcomes), rate=rate)
+        return connection.execute(sa.select(sa.func.count()).where(pairs.c.gold.is_not(None))).scalar_one()
+
+
+def right_and_asked(connection: sa.Connection) -> dict[str, Right]:
+    """Of each labeller who answered a pair whose outcome is known, why ever it was asked: how many, and how well."""
+    right = sa.func.sum(sa.case((answers.c.outcome == pairs.c.gold, 1), else_=0))
+    found = connection.execute(
+        sa.select(people.c.name, right, sa.func.count())
+        .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
+        .where(leases.c.state == "answered", ~answers.c.struck, pairs.c.gold.is_not(None))
+        .group_by(people.c.name)
+        .order_by(people.c.name)
+    )
+    return {name: Right(int(good), asked) for name, good, asked in found}
