@@ -16,6 +16,11 @@ PRIVATE = [
     ("GET", "/api/ranking", "organiser"),
     ("GET", "/api/dashboard", "organiser"),
     ("GET", "/dashboard", "organiser"),
+    ("GET", "/answers", "organiser"),
+    ("GET", "/answers/1", "organiser"),
+    ("POST", "/api/exclude", "organiser"),
+    ("POST", "/api/strike", "organiser"),
+    ("POST", "/api/wording", "organiser"),
     ("GET", "/media/0/0", "either"),
     ("GET", "/api", "either"),
     ("GET", "/api/openapi.json", "either"),
@@ -30,6 +35,9 @@ def test_beyond_this_machine_everything_needs_the_right_invite(public, store, me
         "/api/renew": {},
         "/api/answer": {"lease": "x", "choice": "left"},
         "/api/undo": {"lease": "x"},
+        "/api/exclude": {"name": "x", "excluded": True},
+        "/api/strike": {"answer": 1, "struck": True},
+        "/api/wording": {"question": "Which?", "instructions": ""},
     }
 
     def status(token=None):

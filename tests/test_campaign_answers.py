@@ -86,21 +86,6 @@ def test_an_abandoned_pair_is_taken_up_for_the_reason_that_it_is_asked_now(tmp_p
     assert take_snapshot(store).answers["why"].tolist() == ["repeated"]
 
 
-def test_comments_are_told_with_what_was_answered_skips_too(target, make, run):
-    store = make(target, comments=True)
-    (anna,) = invite_people(store, 1)
-    expected = []
-    for turn, choice in enumerate(["left", "right", "tie", "skip", "left", "right"]):
-        lease = leases.next_pair(store, anna)
-        leases.answer(store, anna, lease.token, choice, comment=f"say\n{turn}" if turn != 4 else None)
-        if turn != 4:
-            expected.append(f"p0, {lease.left:03d} | {lease.right:03d}, {choice}: say {turn}")
-    last = leases.next_pair(store, anna).token
-    leases.answer(store, anna, last, "left", comment="taken back")
-    leases.undo(store, anna, last)
-    assert run("campaign", "comments", target) == (0, "\n".join(expected) + "\n", "")
-
-
 @pytest.mark.parametrize("much", [1, 3, 7])
 def test_grades_weigh_as_the_cumulative_logit_model_says(much):
     """Of ten answers so many "much": what is learned from each beside a plain answer, by numeric derivatives."""

@@ -93,6 +93,9 @@ OPERATIONS = [
     ("/api/progress", "GET"),
     ("/api/ranking", "GET"),
     ("/api/dashboard", "GET"),
+    ("/api/exclude", "POST"),
+    ("/api/strike", "POST"),
+    ("/api/wording", "POST"),
 ]
 
 

@@ -1,7 +1,8 @@
 """Labelling with people: a campaign asks pairs in the browser, keeps every answer and plans the next pairs.
 
 A *round* is a batch of pairs, planned at once. A pair is *leased* to a person while they look at it; an *answer* is the
-outcome that they give, or a skip; it may be *taken back*. A *snapshot* is the campaign at one moment.
+outcome that they give, or a skip; it may be *taken back*. Organisers *strike out* answers and *exclude* labellers; what
+is left *counts*. A *snapshot* is the campaign at one moment.
 
 What there is:
   settings      what was decided when the campaign was made
@@ -17,12 +18,15 @@ What happens:
   leases        pairs handed out, answers taken and undone; gold: pairs whose outcome is known among them
   goals         when it is over: budgets, bounds, deadlines, quotas; paused and closed
   answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files
-  repair        mending what earlier versions stored
+  repair        mending what earlier versions stored; corrections: labellers excluded, answers struck out
+  browse        answers one by one; wordings: the question and the instructions as they were edited
+  additions     more items; backup: a copy of a campaign
 What is computed, by the process of `worker`:
   snapshot      all that planning and reports look at; learning: the model of it
   planning      the next pairs, and when to add them; pace: pairs left, and how fast they are answered
   waits         which pairs wait for people who are not at work
   report        what the dashboard shows of the model; dashboard: its figures, and the last report
+  raters        how each labeller answers
 What people see:
   web/          pages, api, media, the gate that every request passes, the server
 """

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import corrections
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.leases import Refused
 from pairsmith.campaign.schema import wordings
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def edit(store: Store, question: str | None = None, instructions: str | None = N
     question = before.question if question is None else question.strip()
     instructions = before.instructions if instructions is None else instructions
     if not question:
-        raise CampaignError("question is empty; ask something, such as 'Which is better?'")
+        raise Refused(422, "question is empty; ask something, such as 'Which is better?'")
     if "\0" in question + instructions:  # for which PostgreSQL has no place
-        raise CampaignError("question and instructions may not hold the character NUL; leave it out")
+        raise Refused(422, "question and instructions may not hold the character NUL; leave it out")
     if (question, instructions) == (before.question, before.instructions):
         return before
     with store.writing() as connection:

@@ -7,7 +7,7 @@
     campaign          pairsmith campaign: create, export, import, repair
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
-    label             pairsmith label and demo-campaign
+    label             pairsmith label and demo-campaign; label_folder: of all campaigns of a folder
     data              pairsmith data
     opening           what every command on a campaign begins with: the campaign, opened
     inputs            what several commands read: model files, numbers, a cluster

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 
-def _check_origin(store: Store, trusted: bool) -> None:
+def check_origin(store: Store, trusted: bool) -> None:
     """Refuse to serve files and invites of a campaign that this user neither made nor confirmed."""
     from pairsmith.campaign import people, seals, trust
 
@@ -64,15 +64,20 @@ def label(
         typer.Option("--trust", help="Confirm a campaign that another user or machine made, as campaign trust does."),
     ] = False,
 ) -> None:
-    """Serve a campaign to the people who label.
+    """Serve a campaign to the people who label, or list and serve all those of a folder to you.
 
     [bold]pairsmith label retina.db[/bold]
     """
+    if os.path.isdir(target):
+        from pairsmith.cli.label_folder import label_folder
+
+        label_folder(Path(target), host, port, invited or insecure, browse, trusted)
+        return
     with open_campaign(target) as store:
-        _check_origin(store, trusted)
+        check_origin(store, trusted)
         here = host in ("127.0.0.1", "localhost", "::1")
         local = here and not invited
-        listener = _listen(host, port)
+        listener = listen(host, port)
         from pairsmith.campaign import people
         from pairsmith.campaign.web.app import create_app
         from pairsmith.campaign.web.server import serve
@@ -91,11 +96,8 @@ def label(
         if not here and not insecure:
             say("Browsers keep invites through TLS only: put a proxy in front; in a trusted network give --insecure.")
         print("Stop with Ctrl-C.", flush=True)
-        if browse and local and _has_screen():
-            import threading
-            import webbrowser
-
-            threading.Timer(0.5, webbrowser.open, [url]).start()
+        if browse and local:
+            open_page(url)
         with Worker(target), suppress(KeyboardInterrupt):
             serve(create_app(store, local, insecure), listener)
         store.check()
@@ -125,7 +127,7 @@ def demo_campaign(
         label(str(target), port=port, browse=browse)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     import socket
 
     # With the protocol named, asyncio sends small answers at once; without, each waits 40 ms for others to join it.
@@ -142,6 +144,15 @@ def _listen(host: str, port: int) -> socket.socket:
             f"cannot serve at {host}, port {port}: {reason}; choose others with --host and --port"
         ) from None
     return listener
+
+
+def open_page(url: str) -> None:
+    """Open this page in a browser, once it is served, where there is a screen."""
+    import threading
+    import webbrowser
+
+    if _has_screen():
+        threading.Timer(0.5, webbrowser.open, [url]).start()
 
 
 def _has_screen() -> bool:

@@ -4,8 +4,10 @@ app        all of it put together, and how errors are told
 access     who asks: the cookie or the header of an invite, or whoever sits at this machine
 pages      what people open in a browser; templates/, static/: no framework, no build step
 languages  the words of the label page; words/: a file a language
+correcting answers one by one, and what organisers put right
 api        what the pages' scripts, and programs, ask and answer
 media      the images and sounds of items
+folder     the campaigns of a folder, listed
 markdown   Markdown as HTML that can do no harm
 gate       what every request passes before it is looked at, and what every response carries
 server     who may hold a connection, and for how long

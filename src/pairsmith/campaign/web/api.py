@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from pairsmith.campaign import dashboard, leases
+from pairsmith.campaign import corrections, dashboard, leases
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
 from pairsmith.campaign.store import Store
@@ -18,7 +18,8 @@ from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.markdown import render
 
 ENDS = 15  # items shown from each end of the ranking
-COMMENT = 1000  # characters, which as JSON have room in a body however they are written
+# Characters, which as JSON have room in a body however they are written.
+COMMENT, QUESTION, INSTRUCTIONS = 1000, 300, 5000
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -54,10 +55,19 @@ class Part(BaseModel):
     url: str | None = None
 
 
+class Wording(BaseModel):
+    """What people are asked, and told how to answer; it may be edited while they do."""
+
+    number: int = Field(description="1 is what the campaign was made with.")
+    question: str
+    instructions: str = Field(description="As HTML (of Markdown, sanitised).")
+
+
 class Pair(BaseModel):
     lease: str = Field(description="Names this pair, on these sides, shown to you; the answer needs it.")
     left: list[Part]
     right: list[Part]
+    wording: Wording
 
 
 class Progress(BaseModel):
@@ -178,8 +188,10 @@ def organising(store: Store, access: Access) -> APIRouter:
         report = dashboard.last_report(store)
         ranks = _ranked(report.pop("ranking"))
         ends = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
+        with store.reading() as connection:
+            excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
         return {**dashboard.count(store), "problem": dashboard.last_problem(store), "report": report,
-                "items": len(ranks), "ranking": ends}  # fmt: skip
+                "items": len(ranks), "ranking": ends, "excluded": excluded, "struck": struck}  # fmt: skip
 
     return router
 
@@ -188,13 +200,15 @@ def _pair(store: Store, lease: Lease | None) -> Pair | None:
     if lease is None:
         return None
     left, right = (
-        [_part(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
+        [part_of(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
         for row in (lease.left, lease.right)
     )
-    return Pair(lease=lease.token, left=left, right=right)
+    number, question, instructions = store.wording(lease.wording)
+    wording = Wording(number=number, question=question, instructions=render(instructions))
+    return Pair(lease=lease.token, left=left, right=right, wording=wording)
 
 
-def _part(row: int, at: int, kind: str, value: str) -> Part:
+def part_of(row: int, at: int, kind: str, value: str) -> Part:
     if kind in MEDIA:
         return Part.model_validate({"kind": kind, "url": f"/media/{row}/{at}"})
     if kind == "markdown":

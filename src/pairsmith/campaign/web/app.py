@@ -20,6 +20,7 @@ from pairsmith.campaign.database import CampaignError, Refused
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import api
 from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.correcting import correcting
 from pairsmith.campaign.web.gate import Gate
 from pairsmith.campaign.web.media import media
 from pairsmith.campaign.web.pages import TEMPLATES, pages
@@ -39,7 +40,7 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
-        lifespan=_few_threads,
+        lifespan=few_threads,
     )
     app.add_middleware(Gate, local=local)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
@@ -47,6 +48,7 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
     for router in (
         api.labelling(store, access),
         api.organising(store, access),
+        correcting(store, access),
         pages(store, access, app),
         media(store, access),
     ):
@@ -56,7 +58,7 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
 
 
 @asynccontextmanager
-async def _few_threads(_app: FastAPI) -> AsyncIterator[None]:
+async def few_threads(_app: FastAPI) -> AsyncIterator[None]:
     """Handlers run on a few threads: more would only wait for the interpreter and for the one writer."""
     current_default_thread_limiter().total_tokens = 6
     yield

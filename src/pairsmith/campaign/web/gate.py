@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST = 16 * 1024  # bytes of a body; an answer has about a hundred
+LARGEST = 64 * 1024  # bytes of a body; an answer has about a hundred, instructions may be long
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src"
     " 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",

@@ -10,11 +10,11 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from pairsmith.campaign import dashboard
+from pairsmith.campaign import dashboard, wordings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import languages
 from pairsmith.campaign.web.access import Access
-from pairsmith.campaign.web.api import COMMENT
+from pairsmith.campaign.web.api import COMMENT, INSTRUCTIONS, QUESTION
 from pairsmith.campaign.web.markdown import render
 
 Language = Annotated[str | None, Query(max_length=16)]
@@ -29,10 +29,11 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
     def label_page(request: Request, lang: Language = None) -> HTMLResponse:
         access.person(request, "labeller")
         language = languages.choose(lang, request.headers.get("accept-language", ""))
-        words, settings = languages.WORDS[language], store.settings
+        words, settings, wording = languages.WORDS[language], store.settings, wordings.current(store)
         shown = {
             "settings": settings,
-            "instructions": render(settings.instructions),
+            "question": wording.question,
+            "instructions": render(wording.instructions),
             "longest_comment": COMMENT,
             "language": language,
             "languages": {name: words["language"] for name, words in languages.WORDS.items()},
@@ -42,7 +43,8 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
                 "viewing": settings.viewing_seconds,
                 "lease": settings.lease_seconds,
                 "graded": settings.graded,
-                "instructions": settings.instructions.strip() != "",
+                "instructions": wording.instructions.strip() != "",
+                "wording": wording.number,
             },
         }
         return TEMPLATES.TemplateResponse(request, "label.html", shown)
@@ -51,7 +53,8 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
     def dashboard_page(request: Request) -> HTMLResponse:
         access.person(request, "organiser")
         shown = {
-            "question": store.settings.question,
+            "wording": wordings.current(store),
+            "longest": {"question": QUESTION, "instructions": INSTRUCTIONS},
             "figures": dashboard.FIGURES,
             "learned": dashboard.LEARNED,
             "people_columns": dashboard.PEOPLE_COLUMNS,

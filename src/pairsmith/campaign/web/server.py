@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     import socket
 
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp
 
 WAIT = 20.0  # seconds in which a whole request must arrive
 BACKLOG = 64  # connections that asyncio accepts before it looks at any
@@ -88,7 +88,7 @@ class Patient(H11Protocol):
             self.deadline = None
 
 
-def serve(app: FastAPI, listener: socket.socket) -> None:
+def serve(app: ASGIApp, *listeners: socket.socket) -> None:
     """Serve until somebody stops it."""
     limit = Limit()
     protocol = type("Limited", (Patient,), {"limit": limit})
@@ -96,7 +96,7 @@ def serve(app: FastAPI, listener: socket.socket) -> None:
     # Uvicorn's warnings are about requests that are no HTTP; anybody can send millions of them.
     config: Any = uvicorn.Config(app, http=protocol, log_level="error", access_log=False, server_header=False,
                                  ws="none", backlog=BACKLOG, timeout_graceful_shutdown=3)  # fmt: skip
-    uvicorn.Server(config).run(sockets=[listener])
+    uvicorn.Server(config).run(sockets=list(listeners))
 
 
 def _allowed() -> int:

@@ -2,6 +2,7 @@
 
 import { caterpillar, chart } from "./charts.js";
 import { ask, find, pause } from "./common.js";
+import { excludeButton, tellLeftOut } from "./organise.js";
 
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
@@ -12,6 +13,9 @@ const formats = {
   percent: (value) => (value == null ? "–" : percent(value)),
   number: (value) => (value == null ? "–" : value.toFixed(2)),
   share: (value) => (value == null ? "–" : `${Math.round(100 * value)}%`),
+  interval: (value) => (value == null ? "–" : `${Math.round(100 * value[0])}% (${value.slice(1).map((end) => Math.round(100 * end)).join("–")})`),
+  error: (value) => (value == null ? "–" : `${value[0].toFixed(2)} ± ${value[1].toFixed(2)}`),
+  list: (value) => (value ?? []).join("; "),
 };
 
 // The page has an element for each figure, whose id is the figure's key.
@@ -27,17 +31,22 @@ function fillLearned(learned) {
 }
 
 // The head of the table says which columns there are.
-function fillPeople(rows) {
+function fillPeople(found, excluded) {
+  const out = excluded.map((row) => ({ ...row, excluded: true, flags: ["excluded"] }));
+  const rows = found.filter((row) => !out.some(({ name }) => name === row.name)).concat(out);
   if (rows.length === 0) return;
-  const columns = [...find("people").tHead.rows[0].cells].map((head) => head.dataset);
+  const columns = [...find("people").tHead.rows[0].cells].map((head) => head.dataset).filter(({ key }) => key);
   find("people").tBodies[0].replaceChildren(...rows.map((row) => {
     const line = document.createElement("tr");
+    line.classList.toggle("flagged", row.flags.length > 0 && !row.excluded);
+    line.classList.toggle("out", row.excluded === true);
     line.append(...columns.map(({ key, format }, at) => {
       const cell = document.createElement(at ? "td" : "th");
       if (!at) cell.scope = "row";
+      cell.dataset.key = key;
       cell.textContent = formats[format](row[key]);
       return cell;
-    }));
+    }), excludeButton(row));
     return line;
   }));
 }
@@ -53,7 +62,7 @@ function tellAdvice(advice) {
   find("advice").classList.toggle("stop", advice.stop);
 }
 
-function drawReport({ curve, advice, people, learned }, ranking, items) {
+function drawReport({ curve, advice, people, learned }, ranking, items, excluded) {
   tellAdvice(advice);
   fillLearned(learned);
   chart("auc", curve, [{ key: "auc", kind: "one" }], (value) => value.toFixed(2));
@@ -61,7 +70,7 @@ function drawReport({ curve, advice, people, learned }, ranking, items) {
   chart("gained", curve, [{ key: "gained", kind: "one" }, { key: "random", kind: "two" }],
     (value) => value.toFixed(value < 10 ? 1 : 0));
   caterpillar(ranking, items);
-  fillPeople(people);
+  fillPeople(people, excluded);
 }
 
 async function keepUpToDate() {
@@ -71,10 +80,11 @@ async function keepUpToDate() {
       const now = await ask("/api/dashboard");
       fillFigures(now);
       tellProblem(now.problem);
-      const found = JSON.stringify([now.report, now.ranking]);
+      tellLeftOut(now.struck, now.excluded);
+      const found = JSON.stringify([now.report, now.ranking, now.excluded]);
       if (found !== drawn) {
         drawn = found;
-        drawReport(now.report, now.ranking, now.items);
+        drawReport(now.report, now.ranking, now.items, now.excluded);
       }
     } catch (error) {
       tellProblem(`Not up to date: ${error.message}`);

@@ -62,6 +62,7 @@ function show(pair, comment = "") {
   find("pair").dataset.lease = pair ? pair.lease : "";
   find("empty").hidden = true;
   putOnScreen(pair);
+  if (pair) reword(pair.wording);
   if (find("comment")) find("comment").value = comment;
   for (const button of buttons) button.disabled = pair === null;
   beginViewing();
@@ -227,6 +228,22 @@ function showInstructionsOnce() {
     beginViewing();
   }, { once: true });
   dialog.showModal();
+}
+
+// The question and the instructions may be edited meanwhile: the page has those that go with the pair on the screen.
+let worded = setup.wording;
+
+function reword({ number, question, instructions }) {
+  if (number === worded) return;
+  worded = number;
+  document.title = question;
+  find("question").textContent = question;
+  find("guidance").hidden = instructions === "";
+  find("guidance").innerHTML = instructions; // sanitised by the server
+  tell(say("reworded"), true);
+  if (instructions === "" || find("instructions").open) return;
+  find("instructions").showModal();
+  find("instructions").addEventListener("close", beginViewing, { once: true });
 }
 
 listen({ answer, undo, help: () => find("instructions").showModal() });

@@ -1,0 +1,112 @@
+"""Answers one by one, as they were shown, and what organisers put right."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi import Path as InPath
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from pairsmith.campaign import browse, corrections, wordings
+from pairsmith.campaign.schema import SECOND
+from pairsmith.campaign.store import Store
+from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, part_of
+from pairsmith.campaign.web.markdown import render
+from pairsmith.campaign.web.pages import TEMPLATES
+
+AT_ONCE = 50  # answers on a page
+Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Text = Annotated[str, Query(max_length=1000, pattern=r"^[^\x00]*$")]
+
+
+class Exclusion(Strict):
+    name: str = Field(max_length=1000, pattern=r"^[^\x00]*$", description="Of the labeller.")
+    excluded: bool = Field(description="true: none of their answers counts; false: they count again.")
+
+
+class Excluded(BaseModel):
+    answers: int = Field(description="That do not count now, or count again.")
+
+
+class Strike(Strict):
+    answer: Number = Field(description="Its number, as the page of answers has it.")
+    struck: bool = Field(description="true: it does not count; false: it counts again.")
+
+
+class NewWording(Strict):
+    question: str = Field(max_length=QUESTION)
+    instructions: str = Field(max_length=INSTRUCTIONS, description="Markdown.")
+
+
+class Worded(BaseModel):
+    number: int = Field(description="Of the wording that is shown from now on.")
+
+
+def correcting(store: Store, access: Access) -> APIRouter:
+    """For those who run the campaign."""
+    router = APIRouter(tags=["organising"], responses=ERRORS)
+
+    @router.post("/api/exclude")
+    def exclude(given: Exclusion, request: Request) -> Excluded:
+        """Leave the answers of a labeller out of model, design and exports, or count them again."""
+        by = access.person(request, "organiser")
+        return Excluded(answers=corrections.exclude(store, given.name, given.excluded, by))
+
+    @router.post("/api/strike")
+    def strike(given: Strike, request: Request) -> Strike:
+        """Strike out an answer, or restore it."""
+        corrections.strike(store, given.answer, given.struck, access.person(request, "organiser"))
+        return given
+
+    @router.post("/api/wording")
+    def reword(given: NewWording, request: Request) -> Worded:
+        """Change the question and the instructions, from each labeller's next pair on."""
+        by = access.person(request, "organiser")
+        return Worded(number=wordings.edit(store, given.question, given.instructions, by).number)
+
+    @router.get("/answers", include_in_schema=False)
+    def answers(
+        request: Request,
+        person: Text = "",
+        item: Text = "",
+        disputed: bool = False,
+        page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+    ) -> HTMLResponse:
+        access.person(request, "organiser")
+        wanted = browse.Filter(person, item, disputed)
+        with store.reading() as connection:
+            total, found = browse.browse(connection, wanted, (page - 1) * AT_ONCE, AT_ONCE)
+            people, done = browse.labellers(connection), corrections.logged(connection)
+        given = {name: value for name, value in wanted._asdict().items() if value}
+        pages = {number: urlencode({**given, "page": number}) for number in (page - 1, page + 1)}
+        shown = {"answers": found, "total": total, "wanted": wanted, "people": people, "done": done, "when": when,
+                 "page": page, "last": max(1, -(-total // AT_ONCE)), "pages": pages}  # fmt: skip
+        return TEMPLATES.TemplateResponse(request, "answers.html", shown)
+
+    @router.get("/answers/{number}", include_in_schema=False)
+    def answer(request: Request, number: Annotated[int, InPath(ge=1, le=2**31 - 1)]) -> HTMLResponse:
+        access.person(request, "organiser")
+        with store.reading() as connection:
+            found = browse.one(connection, number)
+        if found is None:
+            raise HTTPException(404, "there is no such answer")
+        sides = {
+            side: [part_of(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
+            for side, row in (("left", found.left_row), ("right", found.right_row))
+        }
+        wording = store.wording(found.wording)
+        shown = {"answer": found, "sides": sides, "wording": wording, "when": when,
+                 "instructions": render(wording.instructions)}  # fmt: skip
+        return TEMPLATES.TemplateResponse(request, "answer.html", shown)
+
+    return router
+
+
+def when(at: int) -> str:
+    """A time of the tables for people, in UTC."""
+    return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S")

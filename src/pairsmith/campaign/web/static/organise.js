@@ -1,0 +1,44 @@
+// What organisers do on the dashboard: exclude labellers, edit the question and the instructions.
+
+import { ask, counted, find } from "./common.js";
+
+// A cell with a button that leaves somebody's answers out, or counts them again.
+export function excludeButton({ name, excluded = false }) {
+  const cell = document.createElement("td");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = excluded ? "Include" : "Exclude";
+  button.setAttribute("aria-label", `${button.textContent} ${name}`);
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      await ask("/api/exclude", { name, excluded: !excluded });
+      button.textContent = "…"; // the page shows it with its next look
+    } catch (error) {
+      button.disabled = false;
+      find("problem").hidden = false;
+      find("problem").textContent = `Not changed: ${error.message}`;
+    }
+  });
+  cell.append(button);
+  return cell;
+}
+
+export function tellLeftOut(struck, excluded) {
+  const theirs = excluded.reduce((sum, row) => sum + row.answers, 0);
+  find("left_out").hidden = struck + theirs === 0;
+  find("left_out").textContent = `Left out of all figures: ${counted(struck, "answer")} struck out, `
+    + `${counted(theirs, "answer")} of excluded labellers. Nothing is deleted.`;
+}
+
+find("wording").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const [question, instructions] = [find("new_question").value, find("new_instructions").value];
+  try {
+    const { number } = await ask("/api/wording", { question, instructions });
+    document.querySelector("h1").textContent = question;
+    find("saved").textContent = `Saved as wording ${number}; people see it from their next pair on.`;
+  } catch (error) {
+    find("saved").textContent = `Not saved: ${error.message}`;
+  }
+});

@@ -1,0 +1,101 @@
+"""What organisers do, in a real browser."""
+
+import re
+
+from playwright.sync_api import expect
+
+from browsing import DESKTOP, PHONE, accessible, answerable, open_page
+from campaigns import invite_people
+from pairsmith.campaign import leases, wordings
+from pairsmith.campaign.snapshot import take_snapshot
+
+
+def answered(store, count=12):
+    """Answers of two people to the same pairs; the second always chooses left."""
+    for person in invite_people(store, 2):
+        for _ in range(count):
+            lease = leases.next_pair(store, person)
+            choice = "left" if person == 2 or lease.left < lease.right else "right"
+            leases.answer(store, person, lease.token, choice, 1.5)
+
+
+def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serve):
+    store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
+    answered(store)
+    url, _ = serve(str(tmp_path / "t.db"))
+    page = browser.new_page(**DESKTOP)
+    page.goto(f"{url}/dashboard")
+    row = page.locator("#people tbody tr", has_text="p1")
+    expect(row).to_be_visible(timeout=30_000)
+    expect(row.locator("td[data-key=flags]")).to_contain_text("looks one-sided: 100% of 12 answers")
+    accessible(page)
+    row.get_by_role("button", name="Exclude p1").click()
+    expect(row.get_by_role("button", name="Include p1")).to_be_visible()
+    expect(page.locator("#answers")).to_have_text("12")
+    expect(page.locator("#left_out")).to_contain_text("12 answers of excluded labellers")
+    assert set(take_snapshot(store).answers["labeller"]) == {"p0"}
+    accessible(page)
+    row.get_by_role("button", name="Include p1").click()
+    expect(row.get_by_role("button", name="Exclude p1")).to_be_visible(timeout=30_000)
+    expect(page.locator("#answers")).to_have_text("24")
+    expect(page.locator("#left_out")).to_be_hidden()
+    page.close()
+
+
+def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make, serve):
+    store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
+    answered(store, 3)
+    url, _ = serve(str(tmp_path / "t.db"))
+    page = browser.new_page(**PHONE)
+    page.goto(f"{url}/dashboard")
+    page.get_by_role("link", name="All answers").click()
+    expect(page.locator("h2").first).to_have_text("6 answers")
+    accessible(page)
+    page.get_by_label("Labeller").select_option("p1")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("h2").first).to_have_text("3 answers")
+    page.get_by_role("button", name="Strike out answer 5").click()
+    expect(page.get_by_role("button", name="Restore answer 5")).to_be_visible()
+    assert len(take_snapshot(store).answers) == 5
+    page.get_by_role("link", name="5", exact=True).click()
+    expect(page.locator("main")).to_contain_text("p1 answered left")
+    expect(page.locator(".chosen .over")).to_contain_text("Left: ")
+    accessible(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_role("button", name="Strike out")).to_be_visible()
+    assert len(take_snapshot(store).answers) == 6
+    page.close()
+
+
+def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, serve):
+    store = make(str(tmp_path / "t.db"), question="Which?")
+    url, _ = serve(str(tmp_path / "t.db"))
+    organiser, labeller = browser.new_page(), browser.new_page()
+    open_page(labeller, url)
+    labeller.wait_for_load_state("networkidle")  # it has the next pair, with the question of before
+    organiser.goto(f"{url}/dashboard")
+    organiser.locator("summary").click()
+    organiser.get_by_label("Question").fill("Which now?")
+    organiser.get_by_label("Instructions").fill("**Look** again.")
+    organiser.get_by_role("button", name="Save").click()
+    expect(organiser.locator("#saved")).to_contain_text("Saved as wording 2")
+    assert wordings.current(store) == (2, "Which now?", "**Look** again.")
+    for _ in range(2):
+        answerable(labeller)
+        shown = labeller.get_attribute("#pair", "data-lease")
+        labeller.keyboard.press("ArrowLeft")
+        expect(labeller.locator("#pair")).not_to_have_attribute("data-lease", shown)
+        expect(labeller.locator("#count")).to_have_text(re.compile("by you$"))
+    expect(labeller.locator("h1")).to_have_text("Which now?")
+    expect(labeller.locator("#instructions strong")).to_have_text("Look")
+    expect(labeller.locator("#instructions")).to_be_visible()
+    accessible(labeller)
+    labeller.locator("#instructions form button").click()
+    expect(labeller.locator("#status")).to_contain_text("have changed")
+    answerable(labeller)
+    labeller.keyboard.press("ArrowLeft")
+    expect(labeller.locator("#count")).to_have_text(re.compile("3 by you$"))
+    assert take_snapshot(store).answers["wording"].tolist() == [1, 1, 2]
+    organiser.close()
+    labeller.close()

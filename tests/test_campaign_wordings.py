@@ -1,0 +1,66 @@
+"""Question and instructions that are edited while people answer."""
+
+import pytest
+
+from campaigns import answer_next, ask, client_of, invite_people
+from pairsmith.campaign import corrections, exchange, leases, people, wordings
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+
+
+def test_every_version_is_kept_and_each_answer_has_the_one_shown(target, make, tmp_path):
+    store, elsewhere = make(target, question="Which?", instructions="Look."), Store(target)
+    (anna,) = invite_people(store, 1)
+    answer_next(store, person=anna)
+    on_screen = leases.next_pair(store, anna)  # before the edit
+    assert wordings.edit(elsewhere, question=" Which now? ") == (2, "Which now?", "Look.")
+    assert wordings.edit(elsewhere, question="Which now?").number == 2  # nothing is new
+    assert wordings.current(store) == (2, "Which now?", "Look.")
+    following = leases.next_pair(store, anna, [on_screen.token])
+    assert (on_screen.wording, following.wording) == (None, 1)
+    for lease in (on_screen, following):
+        leases.answer(store, anna, lease.token, "left")
+    wordings.edit(store, instructions="", by=anna)
+    answer_next(store, person=anna)
+    assert take_snapshot(store).answers["wording"].tolist() == [1, 1, 2, 3]
+    again = leases.undo(store, anna, leases.progress(store, anna)["undo"])
+    assert store.wording(again.wording) == (3, "Which now?", "")
+    with store.reading() as connection:
+        assert [(row.what, row.person, row.content["wording"]) for row in corrections.logged(connection)] == [
+            ("edited", "p0", 3), ("edited", None, 2),
+        ]  # fmt: skip
+    exchange.export_answers(store, "csv", tmp_path / "a.csv")
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    assert lines[0].endswith(",wording")
+    assert [line[-1] for line in lines[1:]] == ["1", "1", "2"]
+    elsewhere.close()
+
+
+def test_a_pair_that_is_shown_anew_has_the_wording_of_now(target, make):
+    store = make(target)
+    me = people.local_person(store)
+    first = leases.next_pair(store, me)
+    wordings.edit(store, question="Which now?")
+    again = leases.next_pair(store, me)  # the page was loaded again
+    assert (again.token, again.wording) == (first.token, 1)
+
+
+def test_labellers_get_it_with_their_next_pair(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), question="Which?")
+    with client_of(store) as api:
+        first = ask(api, "next")["pair"]
+        assert first["wording"] == {"number": 1, "question": "Which?", "instructions": ""}
+        wordings.edit(store, "Which now?", "**Look**")
+        second = ask(api, "next", holding=[first["lease"]])["pair"]["wording"]
+        assert second == {"number": 2, "question": "Which now?", "instructions": "<p><strong>Look</strong></p>\n"}
+        assert "Which now?</h1>" in api.get("/").text
+        assert "Which now?" in api.get("/dashboard").text
+
+
+@pytest.mark.parametrize("question", ["", "  ", "Which\0?"])
+def test_what_is_no_question_is_refused(target, make, question):
+    store = make(target)
+    with pytest.raises(CampaignError, match="question"):
+        wordings.edit(store, question)
+    assert wordings.current(store).number == 1
