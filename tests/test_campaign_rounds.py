@@ -13,7 +13,7 @@ import pairsmith as ps
 from campaigns import Clock, answer_next, answers_of, invite_people
 from conftest import items_of
 from oracle import assert_greedy
-from pairsmith.campaign import learning, leases, people, planning, rounds, schema
+from pairsmith.campaign import goals, learning, leases, people, planning, rounds, schema
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.create import create
 from pairsmith.campaign.snapshot import take_snapshot
@@ -232,6 +232,7 @@ def test_the_design_may_ask_a_pair_again_but_of_somebody_else(target, make):
     anna, ben = invite_people(store, 2)
     leases.answer(store, ben, leases.next_pair(store, ben).token, "right")
     assert answer_all(store, anna) == 5  # all there are
+    assert goals.ending(store, ben) is None  # more may come
     before = rows(store)
     assert planning.plan_round(store)
     after = rows(store)
@@ -241,6 +242,7 @@ def test_the_design_may_ask_a_pair_again_but_of_somebody_else(target, make):
     assert answer_all(store, ben, "right") == 5
     assert take_snapshot(store).answers["why"].tolist().count("repeated") == 6
     assert not planning.plan_round(store)  # both of them answered everything
+    assert goals.ending(store, ben) == "exhausted"
 
 
 def test_a_single_person_is_not_asked_again_unless_told_so(target, make):
@@ -342,3 +344,17 @@ def test_whoever_begins_late_is_asked_what_others_answered(target, make):
     answer_next(store, "left", ben)
     keep_ahead()
     assert answer_all(store, ben) == 5
+
+
+def test_whoever_is_left_alone_with_repeats_goes_on_with_new_pairs(target, make):
+    """Ben leaves when pairs that only he can answer again are planned: anna is not made to wait for him."""
+    clock = Clock()
+    store = make(target, n=12, k=4, answers_per_pair="auto", clock=clock)
+    anna, ben = invite_people(store, 2)
+    keep_ahead = planning.Planner(store, clock)
+    answer_next(store, "right", ben)
+    for _ in range(30):
+        clock.now += 10
+        answer_next(store, "left", anna)
+        keep_ahead()
+    assert len(take_snapshot(store).answers) == 31

@@ -10,6 +10,7 @@ STORED = {
     "max_per_item": 2, "objective": "d-optimal", "lease": 60.0, "features": ["f", "g"], "grouped": True,
     "id": "abc", "media": "/pictures", "recipe": None, "seal": "def", "viewing_seconds": 1.0, "graded": True,
     "comments": True, "random_share": 0.2, "asks_again": True,
+    "columns": {"show": ["text:note"], "id": "id", "group_by": None},
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from pairsmith.campaign import answers
 from pairsmith.campaign.people import LOCAL
 from pairsmith.campaign.schema import MADE_ELSEWHERE, leases, pairs, people
 from pairsmith.campaign.settings import Settings
+from pairsmith.campaign.statements import closed_states
 from pairsmith.data.arrays import Ints
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _repeatable(connection: sa.Connection, settings: Settings) -> Ints:
     )
     finished = (
         sa.select(leases.c.pair, sa.func.count(leases.c.person.distinct()).label("people"))
-        .where(leases.c.state.in_(("skipped",) if settings.repeats else ("answered", "skipped")))
+        .where(leases.c.state.in_(closed_states(settings.repeats)))
         .where(leases.c.person.in_(there))
         .group_by(leases.c.pair)
         .subquery()

@@ -124,6 +124,15 @@ LEFT_TO = {  # a pair that lacks answers, and that this person did not answer or
     for repeats in (False, True)
 }
 
+MAY_BE_REPEATED = {  # a complete pair that this person, who takes part, can be asked, see `snapshot.CampaignSnapshot`
+    repeats: sa.select(pairs.c.id)
+    .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second)
+    .where(sa.exists().where(_own, leases.c.state == "answered"))
+    .where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats))))
+    .limit(1)
+    for repeats in (False, True)
+}
+
 
 def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:
     """The first pair that lacks answers beyond those being given, and that this person may still be shown."""
