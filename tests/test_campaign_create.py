@@ -8,14 +8,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from campaigns import CREATE, PNG, ask, client_of
 from conftest import items_of
-from pairsmith.campaign import database
+from pairsmith.campaign import dashboard, database, leases, people, planning
 from pairsmith.campaign.create import create, read_items_and_parts
 from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.demo import png
+from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -191,6 +194,11 @@ def test_features_are_the_columns_that_are_not_shown(folder):
         (["--show", "text:nothing"], "nothing"),
         (["--show", "image:note"], "use .png"),
         (["--answers-per-pair", "0"], "answers_per_pair must be at least 1"),
+        (["--answers-per-pair", "many"], "--answers-per-pair 'many' is neither a number, such as 3, nor auto"),
+        (["--answers-per-pair", "auto", "--objective", "entropy"], "give a number for 'entropy'"),
+        (["--random-share", "1.1"], "--random-share must be between 0 and 1, such as 0.1 for one pair in ten, got 1.1"),
+        (["--random-share", "nan"], "--random-share must be between 0 and 1"),
+        (["--no-features"], "--no-features leaves nothing for --features"),
         (["--max-per-item", "0"], "--max-per-item must be at least 1"),
         (["--objective", "best"], "choose one of"),
         (["--lease", "0"], "--lease"),
@@ -208,6 +216,74 @@ def test_wrong_options_are_one_line_and_leave_nothing(run, folder, more, message
     assert err.count("\n") == 1
     assert message in err
     assert not (folder / "c.db").exists()
+
+
+WITHOUT = ["campaign", "create", "c.db", "--items", "items.csv", "--question", "Which?", "-k", "6", "--no-features"]
+
+
+def test_a_campaign_without_features_from_its_first_pair_to_its_ranking(run, folder):
+    code, out, err = run(*WITHOUT, "--show", "image:path", "--labels", "labels.csv")
+    assert code == 2  # a file that is not there, before anything is made
+    code, out, err = run(*WITHOUT, "--show", "image:path")
+    assert (code, err) == (0, "")
+    assert out.startswith("There are no features: only answers tell items apart.\nMade c.db: 8 items, 6 pairs planned.")
+    with Store("c.db") as store:
+        person = people.local_person(store)
+        for _ in range(3):
+            while (lease := leases.next_pair(store, person)) is not None:
+                leases.answer(store, person, lease.token, "left" if lease.left < lease.right else "right")
+            planning.plan_round(store)
+        snapshot = take_snapshot(store)
+        assert snapshot.features.shape == (8, 0)
+        assert len(snapshot.answers) == 18
+        report = make_report(snapshot)
+        assert report["ranking"][0][0] in ("item 0", "item 1")
+        assert report["learned"]["explained"] is None
+        dashboard.save_report(store, report)
+        with client_of(store) as api:
+            assert api.get("/dashboard").status_code == 200
+            assert api.get("/api/dashboard").status_code == 200
+    assert run("fit c.db -o m.json")[0] == 0
+    assert run("rank c.db")[0] == 0
+    code, out, _ = run("select c.db -k 2 -o pairs.csv")
+    assert (code, len(pd.read_csv("pairs.csv"))) == (0, 2)
+    assert run("campaign export c.db -o answers.csv")[0] == 0
+    assert run("campaign", "create", "d.db", *WITHOUT[3:])[0] == 0
+    assert "18 answers, 18 of them new" in run("campaign import d.db answers.csv")[1]
+
+
+def test_without_features_only_what_knows_effects_designs_rounds(run, folder):
+    code, _, err = run(*WITHOUT, "--objective", "d-optimal")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--objective d-optimal designs by features, and there are none; leave it out" in err
+    assert run(*WITHOUT, "--objective", "random")[0] == 0
+    pd.DataFrame({"id": ["a", "b"], "sound": ["a.mp3", "b.mp3"]}).to_csv("sounds.csv", index=False)
+    code, _, err = run("campaign create s.db --items sounds.csv --question Which? --show audio:sound")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "use --no-features to do without" in err
+
+
+def test_what_features_do_not_tell_apart_is_said(run, folder):
+    items = pd.read_csv("items.csv")
+    items.loc[[1, 4], ["f_1", "f_2"]] = items.loc[0, ["f_1", "f_2"]].to_numpy(dtype=float)
+    items.to_csv("items.csv", index=False)
+    said = "3 of 8 items share their features with another; only answers can tell these apart."
+    assert run(*CREATE)[1].splitlines()[0] == said
+    items.assign(f_1=1.0, f_2=0.0).to_csv("items.csv", index=False)
+    said = "All items share their features with another; only answers can tell these apart."
+    assert run("campaign", "create", "d.db", *CREATE[3:])[1].splitlines()[0] == said
+
+
+def test_images_that_are_shown_become_features_where_nothing_is_said(run, folder):
+    rng = np.random.default_rng(0)
+    for row in range(8):
+        (folder / f"pictures/{row}.png").write_bytes(png(rng.random((8, 8)), 40))
+    pd.read_csv("items.csv")[["id", "path"]].to_csv("photos.csv", index=False)
+    code, out, err = run("campaign create p.db --items photos.csv --question Which? --show image:path -k 5")
+    assert (code, err) == (0, "")
+    assert out.startswith("No numbers are given: features are made from path: image, ")
+    with Store("p.db") as store:
+        assert store.items.features.shape[1] > 0
 
 
 def test_labels_are_kept_as_plus_and_minus_one(run):

@@ -9,7 +9,8 @@ STORED = {
     "question": "Which?", "instructions": "*Look*", "k": 7, "answers": 3, "ties": False, "repeats": True,
     "max_per_item": 2, "objective": "d-optimal", "lease": 60.0, "features": ["f", "g"], "grouped": True,
     "id": "abc", "media": "/pictures", "recipe": None, "seal": "def", "viewing_seconds": 1.0, "graded": True,
-    "comments": True, "random_share": 0.2,
+    "comments": True, "random_share": 0.2, "asks_again": True,
+    "columns": {"show": ["text:note"], "id": "id", "group_by": None},
 }  # fmt: skip
 
 

@@ -23,7 +23,8 @@ What happens:
   additions     more items; backup: a copy of a campaign
 What is computed, by the process of `worker`:
   snapshot      all that planning and reports look at; learning: the model of it
-  planning      the next pairs, and when to add them; pace: pairs left, and how fast they are answered
+  rounds        the next pairs, designed and by chance; planning: when to add them
+  pace          pairs left, and how fast they are answered
   waits         which pairs wait for people who are not at work
   report        what the dashboard shows of the model; dashboard: its figures, and the last report
   raters        how each labeller answers

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,9 @@ from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relativ
 from pairsmith.campaign.rounds import Round, next_round
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
+from pairsmith.data.options import as_name
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items
 from pairsmith.files.write import write_whole
@@ -47,7 +49,7 @@ def create(
     labels: tuple[Ints, npt.NDArray[Any]] | None = None,
     better: Any = None,
     instructions: str = "",
-    answers_per_pair: int = 1,
+    answers_per_pair: int | Literal["auto"] = 1,
     ties: bool = True,
     repeats: bool = False,
     max_per_item: int | None = None,
@@ -67,12 +69,16 @@ def create(
 
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
+    With answers_per_pair="auto" each pair wants one answer, and the design may ask it again, of somebody else unless
+    `repeats`.
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
     features is kept for items to come, and so are the `columns` of the table: show, id and group_by. The `goals` say
     when it is over.
     """
     check_place(target)
-    for name, value in (("k", k), ("answers_per_pair", answers_per_pair), ("max_per_item", max_per_item)):
+    _check_objective(objective, items, answers_per_pair)
+    times = 1 if answers_per_pair == "auto" else answers_per_pair
+    for name, value in (("k", k), ("answers_per_pair", times), ("max_per_item", max_per_item)):
         if value is not None and value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
     if not 0 <= random_share <= 1:
@@ -91,7 +97,8 @@ def create(
         question=question,
         instructions=instructions,
         k=k,
-        answers_per_pair=answers_per_pair,
+        answers_per_pair=times,
+        asks_again=answers_per_pair == "auto",
         ties=ties,
         repeats=repeats,
         max_per_item=max_per_item,
@@ -113,6 +120,15 @@ def create(
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
     _write(target, _sealed(settings, target), goals or Goals(), item_rows(stored, shown), first_round)
     return len(first_round.pairs)
+
+
+def _check_objective(objective: str, items: Items, answers_per_pair: int | str) -> None:
+    """Refuse what rounds cannot be designed by."""
+    under_effects = CRITERIA[as_name(objective, "objective", CRITERIA)].only_effects
+    if answers_per_pair == "auto" and not under_effects:
+        raise ValueError(f"answers_per_pair='auto' is for objective='order'; give a number for {objective!r}")
+    if items.features.shape[1] == 0 and not under_effects and objective != "random":
+        raise ValueError(f"objective={objective!r} designs by features, and there are none; leave it out")
 
 
 def _first_round(items: StoredItems, settings: Settings, progress: bool) -> Round | None:
@@ -193,20 +209,26 @@ def read_items_and_parts(
     text: Sequence[str] = (),
     image: Sequence[str] = (),
     dimensions: int | None = None,
+    no_features: bool = False,
 ) -> tuple[Items, list[Shown], Recipe | None]:
     """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids.
 
     And the recipe by which features were made from the columns `text` and `image`. Where none are named, no `features`
-    either, and besides what is shown there are no numbers, these are the texts and images shown.
+    either, and besides what is shown there are no numbers, these are the texts and images shown. With `no_features`
+    there are none.
     """
     wanted = [kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
         if show:
             raise ValueError(f"{path}: a .npy file has no columns to --show; use a table")
         items = read_items(path)
+        items = replace(items, features=items.features.iloc[:, :0]) if no_features else items
         return items, [[("text", str(name))] for name in items.features.index], None
     table = read_shown(path, wanted)
-    items, recipe = _items_and_recipe(path, table, wanted, id_column, features, group_by, text, image, dimensions)
+    if no_features:
+        items, recipe = read_items(path, id_column, None, group_by), None
+    else:
+        items, recipe = _items_and_recipe(path, table, wanted, id_column, features, group_by, text, image, dimensions)
     return items, parts_of(items, table, wanted), recipe
 
 
@@ -262,7 +284,10 @@ def _items_and_recipe(
             image = [column for kind, column in shown if kind == "image"]
             others = None
             if not text and not image:
-                raise ValueError(f"{path}: besides the id and what is shown there are no columns left for features")
+                raise ValueError(
+                    f"{path}: besides the id and what is shown there are no columns left for features; use"
+                    " --no-features to do without"
+                )
     if text or image:
         return read_and_fit(
             path,
@@ -277,6 +302,17 @@ def _items_and_recipe(
     if dimensions is not None:
         raise ValueError("--dimensions is of columns that --text or --image names; name one")
     return read_items(path, id_column, features, group_by), None
+
+
+def told_of_features(features: pd.DataFrame) -> str:
+    """What to say where features do not tell items apart, nothing where they do."""
+    if features.shape[1] == 0:
+        return "There are no features: only answers tell items apart."
+    same = int(features.duplicated(keep=False).sum())
+    if same == 0:
+        return ""
+    which = "All" if same == len(features) else f"{same} of {len(features)}"
+    return f"{which} items share their features with another; only answers can tell these apart."
 
 
 def kind_and_column(entry: str) -> tuple[str, str]:

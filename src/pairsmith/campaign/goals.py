@@ -106,7 +106,9 @@ def ending(store: Store, person: int) -> str | None:
         for planned in (sql.PAIRS, sql.PAIRS_WITHIN_GROUPS):  # the second takes longer, and is seldom needed
             if connection.execute(planned).scalar_one() < possible:
                 return None
-        if connection.execute(sql.LEFT_TO[store.settings.repeats], {"person": person}).first() is not None:
+        repeats = store.settings.repeats
+        may_come = [sql.LEFT_TO[repeats], *([sql.MAY_BE_REPEATED[repeats]] if store.settings.asks_again else [])]
+        if any(connection.execute(pair, {"person": person}).first() is not None for pair in may_come):
             return None
         return "yours" if connection.execute(sql.LEFT).first() is not None else "exhausted"
 

@@ -37,7 +37,9 @@ def read(connection: sa.Connection, settings: Settings) -> StoredItems:
     rows = connection.execute(
         sa.select(items.c.name, items.c.features, items.c.grouped, items.c.label).order_by(items.c.row)
     ).all()
-    X = np.frombuffer(b"".join(row.features for row in rows), dtype="<f8").reshape(len(rows), -1)
+    X = np.frombuffer(b"".join(row.features for row in rows), dtype="<f8").reshape(
+        len(rows), len(settings.feature_names)
+    )
     features = pd.DataFrame(X, index=[row.name for row in rows], columns=settings.feature_names)
     groups = np.array([row.grouped for row in rows], dtype=object) if settings.grouped else None
     labeled = np.array([at for at, row in enumerate(rows) if row.label is not None], dtype=np.int64)

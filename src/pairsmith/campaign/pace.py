@@ -22,10 +22,11 @@ class Waiting(NamedTuple):
     free: int  # pairs that whoever can be given fewest can be given
     pairs: int  # that there are, answered or not
     items: int  # that there are
+    given: int  # answers and skips so far
 
 
 def waiting(store: Store) -> Waiting:
-    """How many pairs can be given to whoever can be given fewest, and how many pairs and items there are.
+    """How many pairs can be given to whoever can be given fewest; how many pairs, items and answers there are.
 
     A pair that lacks answers is of no use to somebody who answered or skipped it before. So the next round must not
     wait for second and third answers that nobody who takes part can give; those who hardly answer are not waited for,
@@ -43,7 +44,8 @@ def waiting(store: Store) -> Waiting:
         lacking = connection.execute(sa.select(sa.func.count()).select_from(pairs).where(free)).scalar_one()
         most = connection.execute(sa.select(sa.func.max(used.c.pairs))).scalar() or 0
         totals = [
-            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one() for table in (pairs, items)
+            connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
+            for table in (pairs, items, answers)
         ]
     return Waiting(lacking - most, *totals)
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from pairsmith.campaign import goals, pace
+from pairsmith.campaign import statements as sql
 from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.learning import fit_or_prior
-from pairsmith.campaign.rounds import Round, next_round
-from pairsmith.campaign.schema import pairs
+from pairsmith.campaign.rounds import Round, count_possible, next_round
+from pairsmith.campaign.schema import REPEATED, pairs
 from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
 from pairsmith.criteria import CRITERIA
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -32,6 +33,8 @@ def plan_round(store: Store, size: int | None = None, before: BradleyTerryGP | N
     model of an earlier round, from which the fit goes on.
     """
     settings, snapshot = store.settings, take_snapshot(store)
+    if count_possible(snapshot, settings.max_per_item) == 0:
+        return False
     model = fit_or_prior(snapshot, before) if CRITERIA[settings.objective].only_effects else None
     chosen = next_round(snapshot, settings, size, model, n_jobs=1)
     if chosen is None:
@@ -41,12 +44,19 @@ def plan_round(store: Store, size: int | None = None, before: BradleyTerryGP | N
 
 
 def add_round(store: Store, chosen: Round, after: CampaignSnapshot) -> bool:
-    """Add this round unless pairs were added since the snapshot that it was planned after."""
+    """Add this round unless pairs were added, or asked again, since the snapshot that it was planned after."""
     with store.writing() as connection:
-        if (connection.execute(sa.select(sa.func.max(pairs.c.id))).scalar() or 0) != after.last_pair:
+        last = connection.execute(sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))).one()
+        if (last[0] or 0, last[1] or 0) != (after.last_pair, after.last_round):
             return False
         rows = pairs_to_ask(chosen.pairs, chosen.why, after.last_round + 1, store.settings.answers_per_pair)
-        connection.execute(pairs.insert(), rows)
+        new, again = ([row for row in rows if (row["why"] == REPEATED) == repeated] for repeated in (False, True))
+        if new:
+            connection.execute(pairs.insert(), new)
+        if again:
+            connection.execute(
+                sql.ASK_AGAIN, [{"i": row["first"], "j": row["second"], "number": row["round"]} for row in again]
+            )
     return True
 
 
@@ -64,8 +74,8 @@ class Planner:
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self.clock = store, clock
         self.model = BradleyTerryGP(warm_start=True)
-        # Numbers of pairs and items when no pair could be added; not tried again until they change.
-        self.exhausted_at: tuple[int, int] | None = None
+        # Numbers of pairs, items and answers when nothing could be asked; not tried again until they change.
+        self.exhausted_at: tuple[int, ...] | None = None
         self.planning_took: float | None = None  # seconds, the last time
         self.last_call_ended = clock()
         self.between_calls = 0.0  # seconds between two calls, the longest of late
@@ -77,7 +87,8 @@ class Planner:
         cycle = GUESS if self.planning_took is None else self.planning_took + self.between_calls
         lead = 2 * cycle * pace.pairs_rate(self.store)
         waiting = pace.waiting(self.store)
-        there = waiting.pairs, waiting.items
+        # Where pairs are asked again, who answers anew may be asked what others were.
+        there = waiting.pairs, waiting.items, waiting.given if settings.asks_again else 0
         due = waiting.free <= max(settings.k // 4, lead) and there != self.exhausted_at
         if due and not goals.is_over(self.store):
             size = settings.k

@@ -151,17 +151,22 @@ def _information(snapshot: CampaignSnapshot, pairs: Ints) -> tuple[Floats, Float
 
     Of random ones None, where there are fewer: answers from elsewhere may be to pairs that the campaign would not ask.
     """
-    X = snapshot.features.to_numpy()
+    X, labeled = snapshot.features.to_numpy(), snapshot.labeled
+    ridge: float | str = "auto"
+    effects = None
+    if X.shape[1] == 0:  # each item has an effect of its own, and nothing else
+        X, ridge, effects = np.zeros((len(X), 1)), 1.0, 1.0
     candidates = None if snapshot.groups is None else WithinGroups(snapshot.groups)
     k = max(1, len(pairs))
     try:
         chance = select(
-            X, k, labeled=snapshot.labeled, candidates=candidates, objective="random", random_state=0, n_jobs=1
-        )
+            X, k, labeled=labeled, candidates=candidates, ridge=ridge, item_effects=effects, objective="random",
+            random_state=0, n_jobs=1,
+        )  # fmt: skip
     except ValueError:
         chance = None
     features = from_array(X)
-    design = Design(features, as_ridge("auto", features, extremes(features)), snapshot.labeled)
+    design = Design(features, as_ridge(ridge, features, extremes(features)), labeled, item_effects=effects)
     start = design.logdet
     by_design = [start]
     for i, j in pairs:

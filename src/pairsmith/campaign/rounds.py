@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.campaign.learning import fit_linear, fit_or_prior
-from pairsmith.campaign.schema import DESIGNED, RANDOM
+from pairsmith.campaign.schema import DESIGNED, RANDOM, REPEATED
 from pairsmith.campaign.settings import Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.criteria import CRITERIA
@@ -51,12 +51,13 @@ def next_round(
     Those drawn at random are drawn first, from all pairs that may be asked, and the rest is designed given them. Where
     they stand in the round is random, too. The same snapshot gives the same round.
     """
-    size = min(size or settings.k, count_possible(snapshot, settings.max_per_item))
+    cap = settings.max_per_item
+    size = min(size or settings.k, count_possible(snapshot, cap))
     rng = np.random.default_rng(snapshot.last_round + 1)
     share = 1.0 if settings.objective == "random" else settings.random_share
     count = count_random(share, snapshot.asked // settings.answers_per_pair, size)
-    drawn = np.array(list(islice(draw(_remaining(snapshot, settings.max_per_item), rng), count)), dtype=np.int64)
-    drawn = drawn.reshape(-1, 2)
+    never_asked = _remaining(snapshot, snapshot.planned, cap)
+    drawn = np.array(list(islice(draw(never_asked, rng), count)), dtype=np.int64).reshape(-1, 2)
     chosen = _designed(snapshot, settings, drawn, size - len(drawn), model, **options)
     total = len(drawn) + len(chosen)
     if total == 0:
@@ -65,7 +66,8 @@ def next_round(
     by_chance[rng.choice(total, len(drawn), replace=False)] = True
     pairs = np.empty((total, 2), dtype=np.int64)
     pairs[by_chance], pairs[~by_chance] = drawn, chosen
-    return Round(pairs, np.where(by_chance, RANDOM, DESIGNED).tolist())
+    why = np.where(_are_among(pairs, snapshot.planned), REPEATED, np.where(by_chance, RANDOM, DESIGNED))
+    return Round(pairs, why.tolist())
 
 
 def count_random(share: float, asked: int, size: int) -> int:
@@ -81,11 +83,12 @@ def _designed(
 ) -> Ints:
     """At most k pairs of the design, given those drawn at random, beside which no item is in too many."""
     cap, found = settings.max_per_item, drawn
-    remaining = _remaining(snapshot, cap)
+    remaining = _remaining(snapshot, _closed(snapshot), cap)
     for i, j in drawn.tolist():
         remaining.take(i, j)
     while len(found) < len(drawn) + k:
-        given = replace(snapshot, planned=np.concatenate([snapshot.planned, found]))
+        left = snapshot.repeatable[~_are_among(snapshot.repeatable, found)]
+        given = replace(snapshot, planned=np.concatenate([snapshot.planned, found]), repeatable=left)
         if remaining.full.any():
             given = replace(given, groups=_alone(snapshot.groups, remaining.full))
         chosen = next_pairs(given, len(drawn) + k - len(found), settings.objective, cap, model, **options)
@@ -120,15 +123,19 @@ def next_pairs(
 ) -> Selection | None:
     """The next k pairs (or as many as there are), given all that were asked; None where there are no more.
 
+    Under a BradleyTerryGP a pair that may be asked again is a candidate like any other.
     A criterion that uses a linear model gives way to d-optimal before the first label or answer.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, got {k}")
-    k = min(k, count_possible(snapshot, max_per_item))
-    if k == 0:
-        return None
     objective = DEFAULT if objective is None else objective
     criterion = CRITERIA.get(objective)
+    # Only BradleyTerryGP knows what another answer to the same pair is worth.
+    knows = isinstance(model, BradleyTerryGP) or (model is None and criterion is not None and criterion.only_effects)
+    taken = _closed(snapshot) if knows else snapshot.planned
+    k = min(k, _remaining(snapshot, taken, max_per_item).at_most())
+    if k == 0:
+        return None
     if model is None and criterion is not None and criterion.needs_model:
         model = fit_or_prior(snapshot) if criterion.only_effects else fit_linear(snapshot)
         objective = "d-optimal" if model is None else objective
@@ -139,7 +146,7 @@ def next_pairs(
             snapshot.features.reset_index(drop=True) if snapshot.features.shape[1] else None,
             k,
             labeled=snapshot.labeled,
-            comparisons=snapshot.planned,
+            comparisons=taken,
             candidates=None if snapshot.groups is None else WithinGroups(snapshot.groups),
             max_per_item=max_per_item,
             objective=objective,
@@ -150,10 +157,21 @@ def next_pairs(
 
 def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
     """How many pairs another round can have at most."""
-    return _remaining(snapshot, max_per_item).at_most()
+    return _remaining(snapshot, _closed(snapshot), max_per_item).at_most()
 
 
-def _remaining(snapshot: CampaignSnapshot, max_per_item: int | None) -> Remaining:
-    """The pairs that may be asked and were not yet."""
+def _remaining(snapshot: CampaignSnapshot, taken: Ints, max_per_item: int | None) -> Remaining:
+    """The pairs that may be asked, without these."""
     groups = None if snapshot.groups is None else WithinGroups(snapshot.groups)
-    return remaining_pairs(groups, len(snapshot.features), snapshot.planned, max_per_item)
+    return remaining_pairs(groups, len(snapshot.features), taken, max_per_item)
+
+
+def _closed(snapshot: CampaignSnapshot) -> Ints:
+    """The pairs that were asked, without those that may be asked again."""
+    return snapshot.planned[~_are_among(snapshot.planned, snapshot.repeatable)]
+
+
+def _are_among(pairs: Ints, others: Ints) -> Bools:
+    """Which of these pairs are among the others."""
+    n = 1 + max(pairs.max(initial=0), others.max(initial=0))
+    return np.isin(pairs @ np.array([n, 1]), others @ np.array([n, 1]))

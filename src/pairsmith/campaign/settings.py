@@ -22,7 +22,7 @@ class Settings:
     question: str  # that people are asked of each pair
     instructions: str  # Markdown, shown before the first pair and on demand
     k: int  # pairs of a round, where people are not faster than that
-    answers_per_pair: int  # by so many people
+    answers_per_pair: int  # by so many people, each time that it is asked
     ties: bool  # whether people may call it a tie
     repeats: bool  # whether one person may be asked the same pair again
     max_per_item: int | None  # no item is in more pairs of a round than this
@@ -39,6 +39,7 @@ class Settings:
     comments: bool = False  # whether people may add a comment to an answer
     random_share: float = RANDOM_SHARE  # of the pairs is drawn at random
     columns: dict[str, Any] | None = None  # of the table of items: show (KIND:COLUMN each), id and group_by
+    asks_again: bool = False  # whether the design may ask a pair again
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,10 @@ import pandas as pd
 import sqlalchemy as sa
 
 from pairsmith.campaign import answers
-from pairsmith.campaign.schema import pairs
+from pairsmith.campaign.people import LOCAL
+from pairsmith.campaign.schema import MADE_ELSEWHERE, leases, pairs, people
+from pairsmith.campaign.settings import Settings
+from pairsmith.campaign.statements import closed_states
 from pairsmith.data.arrays import Ints
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ class CampaignSnapshot:
     recipe: dict[str, Any] | None = None  # of the features, as JSON
     last_round: int = 0  # its number
     asked: int = 0  # how many answers were asked for so far, those given included
+    # (r, 2) those of `planned` that may be asked again: answered, and somebody is there who did not answer them
+    repeatable: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
@@ -41,6 +46,7 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
         columns = pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.round, pairs.c.wanted
         found = connection.execute(sa.select(*columns).order_by(pairs.c.id)).all()
         given = answers.standing(connection, store.target)
+        again = _repeatable(connection, store.settings)
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
     planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
     return CampaignSnapshot(
@@ -54,4 +60,36 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
         store.settings.recipe,
         max((row.round for row in found), default=0),
         len(given) + sum(row.wanted for row in found),
+        again,
     )
+
+
+def _repeatable(connection: sa.Connection, settings: Settings) -> Ints:
+    """Pairs that want no answer now, and that somebody who answers here has neither skipped nor, unless one person may
+    be asked twice, answered. Gold pairs are not asked for what the model learns from them.
+    """
+    if not settings.asks_again:
+        return np.zeros((0, 2), dtype=np.int64)
+    there = (
+        sa.select(leases.c.person)
+        .join(people)
+        .where(leases.c.state == "answered", leases.c.expires != MADE_ELSEWHERE, people.c.excluded == sa.false())
+        .where(people.c.hash.is_not(None) | (people.c.name == LOCAL))
+        .distinct()
+    )
+    finished = (
+        sa.select(leases.c.pair, sa.func.count(leases.c.person.distinct()).label("people"))
+        .where(leases.c.state.in_(closed_states(settings.repeats)))
+        .where(leases.c.person.in_(there))
+        .group_by(leases.c.pair)
+        .subquery()
+    )
+    everybody = sa.select(sa.func.count()).select_from(there.subquery()).scalar_subquery()
+    found = connection.execute(
+        sa.select(pairs.c.first, pairs.c.second)
+        .select_from(pairs.outerjoin(finished, finished.c.pair == pairs.c.id))
+        .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second)
+        .where(sa.func.coalesce(finished.c.people, 0) < everybody)
+        .order_by(pairs.c.id)
+    ).all()
+    return np.array([tuple(row) for row in found], dtype=np.int64).reshape(-1, 2)

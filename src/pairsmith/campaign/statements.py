@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from pairsmith.campaign.schema import GOLD, answers, campaign, items, leases, pairs, people, reports, wordings
+from pairsmith.campaign.schema import (
+    GOLD,
+    REPEATED,
+    answers,
+    campaign,
+    items,
+    leases,
+    pairs,
+    people,
+    reports,
+    wordings,
+)
 
 _given = sa.bindparam
 _live = (leases.c.state == "open") & (leases.c.expires > _given("now"))
@@ -37,6 +48,11 @@ TAKE_UP = (  # a lease that was abandoned
 CLOSE = leases.update().where(leases.c.id == _given("lease")).values(state=_given("how"))
 LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given("first"), _given("second")]))
 ADD_LEAN = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
+ASK_AGAIN = (  # imports may have given more answers than were wanted
+    pairs.update()
+    .where(pairs.c.first == _given("i"), pairs.c.second == _given("j"))
+    .values(wanted=sa.case((pairs.c.wanted < 0, 1), else_=pairs.c.wanted + 1), round=_given("number"), why=REPEATED)
+)
 ADD_WANTED = pairs.update().where(pairs.c.id == _given("pair")).values(wanted=pairs.c.wanted + _given("step"))
 
 OWN_LEASE = (
@@ -105,6 +121,15 @@ LEFT_TO = {  # a pair that lacks answers, and that this person did not answer or
     repeats: LEFT.where(
         ~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats)))
     )
+    for repeats in (False, True)
+}
+
+MAY_BE_REPEATED = {  # a complete pair that this person, who takes part, can be asked, see `snapshot.CampaignSnapshot`
+    repeats: sa.select(pairs.c.id)
+    .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second)
+    .where(sa.exists().where(_own, leases.c.state == "answered"))
+    .where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats))))
+    .limit(1)
     for repeats in (False, True)
 }
 

@@ -13,7 +13,15 @@ import typer
 from pairsmith.campaign import counted
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
 from pairsmith.cli import campaign_corrections, campaign_people
-from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns, read_instructions
+from pairsmith.cli.inputs import (
+    Dimensions,
+    IdColumn,
+    ImageColumns,
+    NoFeatures,
+    TextColumns,
+    as_answers_per_pair,
+    read_instructions,
+)
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
@@ -62,7 +70,12 @@ def create(
     max_per_item: Annotated[
         int | None, typer.Option(help="No item in more than this many pairs of a round.", metavar="COUNT")
     ] = None,
-    answers_per_pair: Annotated[int, typer.Option(help="How many people answer each pair.", metavar="COUNT")] = 1,
+    answers_per_pair: Annotated[
+        str,
+        typer.Option(
+            help="How many people answer each pair; auto: one, and the design may ask it again.", metavar="COUNT|auto"
+        ),
+    ] = "1",
     ties: Annotated[bool, typer.Option("--ties/--no-ties", help="Whether people may call it a tie.")] = True,
     repeats: Annotated[
         bool, typer.Option("--repeats/--no-repeats", help="Whether one person may be asked the same pair again.")
@@ -94,6 +107,7 @@ def create(
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
+    no_features: NoFeatures = False,
 ) -> None:
     """Make a campaign from a table of items.
 
@@ -120,8 +134,11 @@ def create(
         raise ValueError(f"--media {media}: there is no such folder")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
+    if no_features and (features or text or image or dimensions is not None):
+        raise ValueError("--no-features leaves nothing for --features, --text, --image and --dimensions; leave one out")
+    times = as_answers_per_pair(answers_per_pair)
     table, parts, recipe = creation.read_items_and_parts(
-        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions
+        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions, no_features
     )
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
@@ -134,7 +151,7 @@ def create(
         labels=labelled,
         better=None if better is None or labelled is None else as_label(better, labelled[1]),
         instructions=guidance,
-        answers_per_pair=answers_per_pair,
+        answers_per_pair=times,
         ties=ties,
         repeats=repeats,
         max_per_item=max_per_item,
@@ -152,6 +169,8 @@ def create(
     if recipe is not None:
         given = "" if text or image else "No numbers are given: "
         say(f"{given}{'f' if given else 'F'}eatures are made from {'; '.join(recipe.sentences())}.")
+    if told := creation.told_of_features(table.features):
+        say(told)
     say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
     say(f"Label them with: pairsmith label {shown(target)}")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -79,6 +79,16 @@ def read_features(
     from pairsmith.files.items import read_items
 
     return read_items(path, id_column, features, group_by, may_lack_features=may_lack_features), None
+
+
+def as_answers_per_pair(given: str) -> int | Literal["auto"]:
+    """A number, or auto."""
+    if given == "auto":
+        return "auto"
+    try:
+        return int(given)
+    except ValueError:
+        raise ValueError(f"--answers-per-pair {given!r} is neither a number, such as 3, nor auto") from None
 
 
 def check_recipe(model: Path, own: dict[str, Any] | None) -> None:
