@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import corrections
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.leases import Refused
+from pairsmith.campaign.database import Refused
 from pairsmith.campaign.schema import wordings
 
 if TYPE_CHECKING:
