@@ -7,7 +7,7 @@ import schemathesis
 from hypothesis import given
 
 from campaigns import ask, client_of
-from pairsmith.campaign import dashboard
+from pairsmith.campaign import dashboard, enrolment
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
 
@@ -19,7 +19,8 @@ def test_the_story_of_a_labeller(api):
     assert second["lease"] != first["lease"]
     taken = ask(api, "answer", lease=first["lease"], choice="left", seconds=1.5)
     assert taken["counted"]
-    assert taken["progress"] == {"answers": 1, "yours": 1, "wanted": 9, "undo": first["lease"]}
+    assert taken["progress"] == {"answers": 1, "yours": 1, "wanted": 9, "goal": None, "quota": None,
+                                 "undo": first["lease"]}  # fmt: skip
     assert not ask(api, "answer", lease=first["lease"], choice="right")["counted"]
     assert ask(api, "next")["pair"] == second
     back = ask(api, "undo", lease=first["lease"])
@@ -57,6 +58,61 @@ def test_the_story_of_an_organiser(api):
     assert ask(api, "next")["pair"] is None
 
 
+def test_an_organiser_pauses_and_labellers_are_told_why(api):
+    assert ask(api, "next")["over"] is None
+    assert ask(api, "state", action="pause") == {"state": "paused"}
+    assert ask(api, "next") == {"pair": None, "over": "paused", "progress": api.get("/api/progress").json()}
+    assert api.get("/api/dashboard").json()["course"] == {
+        "state": "paused", "over": "paused", "goals": [], "given": 0, "goal": None}  # fmt: skip
+    again = api.post("/api/state", json={"action": "pause"})
+    assert again.status_code == 409
+    assert again.json()["detail"] == "the campaign is paused; what can be done is resume or close"
+    assert ask(api, "state", action="close") == {"state": "closed"}
+    assert ask(api, "next")["over"] == "closed"
+    assert ask(api, "state", action="reopen") == {"state": "open"}
+    assert ask(api, "next")["pair"] is not None
+    elsewhere = {"Origin": "https://evil.example"}
+    assert api.post("/api/state", json={"action": "close"}, headers=elsewhere).status_code == 403
+    assert ask(api, "next")["pair"] is not None
+
+
+def test_the_dashboard_says_what_waits_for_whom(tmp_path, make):
+    with client_of(make(str(tmp_path / "t.db"), answers_per_pair=2)) as api:
+        assert api.get("/api/dashboard").json()["waits"] == ""
+        ask(api, "answer", lease=ask(api, "next")["pair"]["lease"], choice="left")
+        told = api.get("/api/dashboard").json()["waits"]
+    assert told == "1 pair waits for a second person: nobody else is invited."
+
+
+def test_whoever_has_the_link_enrols_once(public, store):
+    link = enrolment.open_places(store, 2)
+    assert public.get("/enrol/guess").status_code == 401
+    page = public.get(f"/enrol/{link}?lang=es")
+    assert page.status_code == 200
+    assert "Su nombre" in page.text
+    assert enrolment.places_left(store, link) == 2  # to look is not to take
+    assert public.get("/").status_code == 401
+    taken = public.post("/api/enrol", json={"link": link, "name": "anna"})
+    assert taken.status_code == 200
+    cookie = taken.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "secure" in cookie
+    assert "samesite=lax" in cookie
+    assert public.get("/").status_code == 200
+    assert public.get("/dashboard").status_code == 401
+    again = public.get(f"/enrol/{link}?lang=es", follow_redirects=False)  # the same browser
+    assert (again.status_code, again.headers["location"]) == (303, "/?lang=es")
+    public.cookies.clear()
+    assert public.post("/api/enrol", json={"link": link, "name": "Anna"}).status_code == 409
+    assert public.post("/api/enrol", json={"link": link, "name": " "}).status_code == 422
+    assert public.post("/api/enrol", json={"link": link, "name": "ben"}).status_code == 200
+    public.cookies.clear()
+    assert public.post("/api/enrol", json={"link": link, "name": "carla"}).status_code == 410
+    assert "All places are taken" in public.get(f"/enrol/{link}").text
+    foreign = {"Origin": "https://evil.example"}
+    assert public.post("/api/enrol", json={"link": link, "name": "d"}, headers=foreign).status_code == 403
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
@@ -91,6 +147,8 @@ OPERATIONS = [
     ("/api/answer", "POST"),
     ("/api/undo", "POST"),
     ("/api/progress", "GET"),
+    ("/api/state", "POST"),
+    ("/api/enrol", "POST"),
     ("/api/ranking", "GET"),
     ("/api/dashboard", "GET"),
     ("/api/exclude", "POST"),

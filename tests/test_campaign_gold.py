@@ -55,9 +55,8 @@ def test_everybody_sees_each_once_among_the_others(target, make):
         assert 3 <= len(places[person]) <= 9
         assert planned <= {pair for pair, _ in found}
     assert places[anna] != places[ben]  # nobody can tell the other when
-    assert (
-        leases.next_pair(store, people.person_of(store, people.invite(store, "carla"), "labeller")) is not None
-    )  # each still lacks a third answer
+    carla = people.person_of(store, people.invite(store, "carla"), "labeller")
+    assert leases.next_pair(store, carla) is not None  # each still lacks a third answer
 
 
 def test_the_rate_is_that_of_the_pairs_handed_out(target, make):
@@ -155,5 +154,5 @@ def test_an_answer_that_comes_late_counts_as_nobody_else_has_the_pair(target, ma
 
 @pytest.mark.parametrize("rate", [-0.1, 0.6, float("nan")])
 def test_a_rate_is_a_share(tmp_path, make, rate):
-    with pytest.raises(ValueError, match=r"--rate must be between 0 and 0\.5"):
+    with pytest.raises(ValueError, match="--rate must be between 0 and"):
         gold.know(make(str(tmp_path / "t.db")), {}, rate)

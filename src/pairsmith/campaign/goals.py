@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import counted
 from pairsmith.campaign import statements as sql
+from pairsmith.campaign.corrections import log
 from pairsmith.campaign.database import Refused
 from pairsmith.campaign.schema import SECOND, campaign
 
@@ -128,7 +129,7 @@ def act(store: Store, action: str, person: int | None = None) -> str:
             possible = " or ".join(name for name, (states, _) in ACTIONS.items() if state in states)
             raise Refused(409, f"the campaign is {state}; what can be done is {possible}")
         connection.execute(campaign.update().values(state=after))
-        store.note(connection, action, person)
+        log(connection, store.now(), person, action)
     return after
 
 
@@ -139,7 +140,7 @@ def change(store: Store, **given: str | None) -> Goals:
         after = revised(before, store.now(), **given)
         if after != before:
             connection.execute(campaign.update().values(goals=after.to_stored()))
-            store.note(connection, "goals", before=before.to_stored(), after=after.to_stored())
+            log(connection, store.now(), None, "goals", before=before.to_stored(), after=after.to_stored())
     return after
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from pairsmith.campaign import statements as sql
+from pairsmith.campaign.corrections import log
 from pairsmith.campaign.schema import GOLD, answers, campaign, leases, pairs, people
 
 if TYPE_CHECKING:
@@ -43,6 +45,28 @@ def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> A
     return chance.choice(unseen) if unseen else None
 
 
+def read(store: Store, path: Path) -> dict[tuple[int, int], int]:
+    """The pairs of a file and their outcomes, as `know` takes them."""
+    from pairsmith.files.answers import read_answers
+    from pairsmith.files.items import Items
+
+    items = store.items
+    table = read_answers(path, Items(Path(store.target), items.features), raters=())
+    found: dict[tuple[int, int], int] = {}
+    for (i, j), outcome in zip(table.pairs.tolist(), table.outcomes.astype(int).tolist(), strict=True):
+        named = f"{path}: {items.names[i]!r} and {items.names[j]!r}"
+        if items.groups is not None and items.groups[i] != items.groups[j]:
+            raise ValueError(f"{named} are of different groups, which this campaign does not compare")
+        if outcome == 0 and not store.settings.ties:
+            raise ValueError(f"{named} are a tie; this campaign has none")
+        pair, outcome = ((i, j), outcome) if i < j else ((j, i), -outcome)
+        if found.setdefault(pair, outcome) != outcome:
+            raise ValueError(f"{named} have two outcomes; leave one of them")
+    if not found:
+        raise ValueError(f"{path} holds no pair with an outcome")
+    return found
+
+
 def know(store: Store, outcomes: Mapping[tuple[int, int], int], rate: float | None = None) -> int:
     """Keep what is known of these pairs (rows of items, the smaller first), and the rate if given; how many are known.
 
@@ -63,7 +87,7 @@ def know(store: Store, outcomes: Mapping[tuple[int, int], int], rate: float | No
             connection.execute(pairs.update().where(pairs.c.id == there[pair]).values(gold=outcomes[pair]))
         if rate is not None:
             connection.execute(campaign.update().values(gold_rate=rate))
-        store.note(connection, "gold", pairs=len(outcomes), rate=rate)
+        log(connection, store.now(), None, "gold", pairs=len(outcomes), rate=rate)
         return connection.execute(sa.select(sa.func.count()).where(pairs.c.gold.is_not(None))).scalar_one()
 
 

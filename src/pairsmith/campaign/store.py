@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from pairsmith.campaign import database, is_url, items, schema, wordings
 from pairsmith.campaign.guard import FileGuard
 from pairsmith.campaign.items import StoredItems
-from pairsmith.campaign.schema import SECOND, campaign, changes
+from pairsmith.campaign.schema import SECOND, campaign
 from pairsmith.campaign.settings import Settings
 
 
@@ -74,10 +74,6 @@ class Store:
     def now(self) -> int:
         """The time, in the unit of the tables."""
         return round(self.clock() * SECOND)
-
-    def note(self, connection: sa.Connection, what: str, person: int | None = None, **content: Any) -> None:
-        """Keep that an organiser did this; `person` is who, None for a command."""
-        connection.execute(changes.insert().values(at=self.now(), person=person, what=what, content=content))
 
     @cached_property
     def settings(self) -> Settings:

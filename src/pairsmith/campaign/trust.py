@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import items, people, seals
+from pairsmith.campaign import enrolment, items, people, seals
 from pairsmith.campaign.schema import campaign
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def confirm(store: Store, folder: str | None, invites: bool = True) -> None:
         stored = connection.execute(sa.select(campaign.c.settings)).scalar_one()
         connection.execute(campaign.update().values(settings=stored | settings.to_stored()))
         people.confirm_invites(connection, own, invites)
+        enrolment.confirm_links(connection, own, invites)
     store.settings = settings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ import typer
 
 from pairsmith.campaign import counted
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
-from pairsmith.cli import campaign_corrections, campaign_people
+from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people
 from pairsmith.cli.inputs import (
     Dimensions,
     IdColumn,
@@ -108,6 +109,10 @@ def create(
     image: ImageColumns = None,
     dimensions: Dimensions = None,
     no_features: NoFeatures = False,
+    answers: campaign_goals.Answers = None,
+    until: campaign_goals.Until = None,
+    deadline: campaign_goals.Deadline = None,
+    quota: campaign_goals.Quota = None,
 ) -> None:
     """Make a campaign from a table of items.
 
@@ -118,10 +123,14 @@ def create(
     """
     needs_app()
     from pairsmith.campaign import create as creation
+    from pairsmith.campaign.goals import Goals, revised
+    from pairsmith.campaign.schema import SECOND
     from pairsmith.criteria import CRITERIA
     from pairsmith.files.labels import as_label, read_labels
 
     creation.check_place(target)
+    now = round(time.time() * SECOND)
+    over = revised(Goals(), now, answers=answers, until=until, deadline=deadline, quota=quota)
     if objective not in CRITERIA:
         raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(CRITERIA)}")
     if not 0.1 <= lease <= 1440:
@@ -165,6 +174,7 @@ def create(
         media=media,
         recipe=recipe,
         columns={"show": show or [], "id": id_column, "group_by": group_by},
+        goals=over,
     )
     if recipe is not None:
         given = "" if text or image else "No numbers are given: "
@@ -313,5 +323,11 @@ for command in (
     campaign_corrections.edit,
     campaign_corrections.add,
     campaign_corrections.backup,
+    campaign_goals.goals,
+    campaign_goals.pause,
+    campaign_goals.resume,
+    campaign_goals.close,
+    campaign_goals.reopen,
+    campaign_goals.gold,
 ):
     campaign.command()(command)

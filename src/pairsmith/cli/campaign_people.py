@@ -18,11 +18,18 @@ if TYPE_CHECKING:
 
 def invite(
     target: Campaign,
-    names: Annotated[list[str], typer.Argument(help="Whom to invite: a name each.", metavar="NAME...")],
+    names: Annotated[list[str] | None, typer.Argument(help="Whom to invite: a name each.", metavar="[NAME...]")] = None,
     dashboard: Annotated[bool, typer.Option("--dashboard", help="To the dashboard instead of labelling.")] = False,
     url: Annotated[
         str, typer.Option(help="How the server is reached from outside.", metavar="URL")
     ] = "http://127.0.0.1:8000",
+    quota: Annotated[
+        int | None, typer.Option(help="They are done after so many answers.", metavar="COUNT", min=1, max=10**9)
+    ] = None,
+    enrol: Annotated[
+        int | None,
+        typer.Option(help="One link instead, by which so many people invite themselves with a name.", metavar="COUNT"),
+    ] = None,
 ) -> None:
     """Make invite links, which are shown once. They are needed wherever the campaign is served beyond this machine.
 
@@ -31,26 +38,39 @@ def invite(
     scheme, _, server = url.partition("://")
     if scheme not in ("http", "https") or not server.strip("/"):
         raise ValueError(f"--url {url!r} is not of the form https://label.example.org")
+    if (enrol is None) == (not names):
+        raise ValueError("name the people to invite, or give --enrol with their number, and not both")
+    if quota is not None and (dashboard or enrol is not None):
+        raise ValueError("--quota is of labellers by name; everybody's is that of pairsmith campaign goals --quota")
+    if dashboard and enrol is not None:
+        raise ValueError("--enrol is for labellers; invite to the --dashboard by name")
     needs_app()
-    from pairsmith.campaign import people
+    from pairsmith.campaign import enrolment, people
 
     role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
     with open_campaign(target) as store:
-        for name in names:
-            if not name.strip() or not name.isprintable() or len(name) > 200:
-                raise ValueError(f"{name[:200]!r} is no name; use 1 to 200 characters on one line")
-            say(f"{name}: {url.rstrip('/')}/{path}/{people.invite(store, name, role)}")
+        if enrol is not None:
+            say(f"{counted(enrol, 'place')}: {url.rstrip('/')}/enrol/{enrolment.open_places(store, enrol)}")
+        for name in names or ():
+            token = people.invite(store, people.check_name(name), role, quota)
+            say(f"{name}: {url.rstrip('/')}/{path}/{token}")
 
 
 def revoke(
-    target: Campaign, names: Annotated[list[str], typer.Argument(help="Whose links.", metavar="NAME...")]
+    target: Campaign,
+    names: Annotated[list[str] | None, typer.Argument(help="Whose links.", metavar="[NAME...]")] = None,
+    enrol: Annotated[bool, typer.Option("--enrol", help="The links by which people invite themselves.")] = False,
 ) -> None:
-    """Make invite links worthless. Answers given stay."""
+    """Make invite links worthless. Answers given stay, and so do people who came by a link for many."""
+    if not names and not enrol:
+        raise ValueError("name the people whose links to revoke, or give --enrol")
     needs_app()
-    from pairsmith.campaign import people
+    from pairsmith.campaign import enrolment, people
 
     with open_campaign(target) as store:
-        for name in names:
+        if enrol:
+            say(f"{counted(enrolment.close(store), 'place')} revoked.")
+        for name in names or ():
             if people.revoke(store, name) == 0:
                 invited = ", ".join(found for found, _ in people.invited(store)) or "nobody"
                 raise ValueError(f"{name!r} has no invite; invited: {invited}")
@@ -60,15 +80,18 @@ def revoke(
 def list_people(target: Campaign) -> None:
     """Who has an invite."""
     needs_app()
-    from pairsmith.campaign import people
+    from pairsmith.campaign import enrolment, people
 
     with open_campaign(target, changes=False) as store:
         good, void = people.invited(store), people.invited(store, confirmed=False)
+        places = enrolment.all_places(store)
     for name, role in good:
         say(f"{role}  {name}")
     for name, role in void:
         say(f"{role}  {name}  (void: made elsewhere; pairsmith campaign trust confirms it)")
-    if not good and not void:
+    if places:
+        say(f"{counted(places, 'place')} left by link")
+    if not good and not void and not places:
         say(f"Nobody is invited yet: pairsmith campaign invite {shown(target)} NAME")
 
 
@@ -116,9 +139,11 @@ def confirm(store: Store, media: Path | None = None, invites: bool = True) -> No
 
 def wants(store: Store, folder: str | None, invites: bool = True) -> list[str]:
     """What a campaign shows and whom it lets in, a line each."""
-    from pairsmith.campaign import people, trust
+    from pairsmith.campaign import enrolment, people, trust
 
     files = len(trust.files(store))
     names = ", ".join(f"{name} ({role})" for good in (True, False) for name, role in people.invited(store, good))
     lines = [f"  shows {counted(files, 'file')} of {folder}"] if files else []
+    if places := sum(enrolment.all_places(store, good) for good in (True, False)):
+        names += f"{', ' if names else ''}{counted(places, 'place')} for whoever has the link"
     return lines + ([f"  {'lets in by invite link' if invites else 'revoked'}: {names}"] if names else [])

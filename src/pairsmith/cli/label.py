@@ -78,7 +78,7 @@ def label(
         here = host in ("127.0.0.1", "localhost", "::1")
         local = here and not invited
         listener = listen(host, port)
-        from pairsmith.campaign import people
+        from pairsmith.campaign import enrolment, people
         from pairsmith.campaign.web.app import create_app
         from pairsmith.campaign.web.server import serve
         from pairsmith.campaign.worker import Worker
@@ -90,6 +90,8 @@ def label(
             say(f"Files from      {store.settings.folder}")
         if not local:
             roles = {role for _, role in people.invited(store)}
+            if enrolment.all_places(store):
+                roles.add("labeller")
             for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
                 if role not in roles:
                     say(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")

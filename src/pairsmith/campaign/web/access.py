@@ -53,6 +53,14 @@ class Access:
         if people.person_of(self.store, token, role) is None:
             raise HTTPException(401, "this invite is not good (any more); ask for a new one")
         response = RedirectResponse(to, 303)
+        self.keep(request, response, token, role)
+        return response
+
+    def keep(self, request: Request, response: Response, token: str, role: str) -> None:
+        """Give the browser the cookie of an invite."""
         secure = request.url.scheme == "https" or not (self.local or self.insecure)
         response.set_cookie(COOKIES[role], token, max_age=MONTH, httponly=True, samesite="lax", secure=secure)
-        return response
+
+    def is_known(self, request: Request) -> bool:
+        """Whether this browser has an invite to label."""
+        return people.person_of(self.store, request.cookies.get(COOKIES["labeller"], ""), "labeller") is not None

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pairsmith.campaign import corrections, dashboard, gold, leases
+from pairsmith.campaign import corrections, dashboard, enrolment, goals, gold, leases, people
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
 from pairsmith.campaign.store import Store
+from pairsmith.campaign.waits import waits
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.markdown import render
 
@@ -74,17 +75,41 @@ class Progress(BaseModel):
     answers: int = Field(description="Answers of everybody.")
     yours: int
     wanted: int = Field(description="Answers still to be given to the pairs planned so far.")
+    goal: int | None = Field(description="Answers of everybody after which the campaign is over; null: no such goal.")
+    quota: int | None = Field(description="Answers of yours after which you are done; null: no such goal.")
     undo: str | None = Field(description="The lease whose answer you may take back.")
 
 
 class Next(BaseModel):
-    pair: Pair | None = Field(description="null: no pair is waiting for you now; ask again later.")
+    pair: Pair | None = Field(description="null: no pair is waiting for you now; see over.")
+    over: Literal["paused", "closed", "deadline", "answers", "until", "quota", "exhausted", "yours"] | None = Field(
+        default=None,
+        description="Without a pair: why there are none any more (answers: the goal is reached; until: the ranking is"
+        " as sure as wanted; exhausted: every pair is answered; yours: the rest is for others). null: ask again later.",
+    )
     progress: Progress
 
 
 class Taken(BaseModel):
     counted: bool = Field(description="false: this lease was answered before; the first answer stands.")
     progress: Progress
+
+
+class Act(Strict):
+    action: Literal["pause", "resume", "close", "reopen"] = Field(description="What to do with the campaign.")
+
+
+class State(BaseModel):
+    state: Literal["open", "paused", "closed"]
+
+
+class Enrol(Strict):
+    link: Token = Field(description="The token of a link by which people invite themselves.")
+    name: str = Field(max_length=people.LONGEST, description="Who you are; nobody else has this name.")
+
+
+class Enrolled(BaseModel):
+    enrolled: bool = Field(description="Your invite is in a cookie of this response.")
 
 
 class Held(BaseModel):
@@ -137,7 +162,8 @@ def labelling(store: Store, access: Access) -> APIRouter:
         """A pair to answer. It is yours for some minutes; loaded again, the page gets the same one."""
         person = access.person(request, "labeller")
         lease = leases.next_pair(store, person, want.holding)
-        return Next(pair=_pair(store, lease), progress=progress_of(person))
+        over: Any = None if lease is not None else goals.ending(store, person)
+        return Next(pair=_pair(store, lease), over=over, progress=progress_of(person))
 
     @router.post("/renew")
     def renew(want: Want, request: Request) -> Held:
@@ -194,7 +220,28 @@ def organising(store: Store, access: Access) -> APIRouter:
         for row in report["people"]:
             row["gold"] = right.get(row["name"])
         return {**dashboard.count(store), "problem": dashboard.last_problem(store), "report": report,
-                "items": len(ranks), "ranking": ends, "excluded": excluded, "struck": struck}  # fmt: skip
+                "items": len(ranks), "ranking": ends, "excluded": excluded, "struck": struck,
+                "course": goals.described(store), "waits": waits(store)}  # fmt: skip
+
+    @router.post("/state")
+    def act(wanted: Act, request: Request) -> State:
+        """Pause, resume, close or reopen the campaign."""
+        person = access.person(request, "organiser")
+        return State.model_validate({"state": goals.act(store, wanted.action, person)})
+
+    return router
+
+
+def enrolling(store: Store, access: Access) -> APIRouter:
+    """For whoever has the link by which people invite themselves."""
+    responses = {**ERRORS, 410: {"model": Problem, "description": "All places of this link are taken."}}
+    router = APIRouter(prefix="/api", tags=["enrolling"], responses=responses)
+
+    @router.post("/enrol")
+    def enrol(given: Enrol, request: Request, response: Response) -> Enrolled:
+        """Give a name and get an invite of your own."""
+        access.keep(request, response, enrolment.enrol(store, given.link, given.name), "labeller")
+        return Enrolled(enrolled=True)
 
     return router
 

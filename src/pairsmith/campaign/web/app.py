@@ -49,6 +49,7 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
         api.labelling(store, access),
         api.organising(store, access),
         correcting(store, access),
+        api.enrolling(store, access),
         pages(store, access, app),
         media(store, access),
     ):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi import Path as InPath
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from pairsmith.campaign import dashboard, wordings
+from pairsmith.campaign import dashboard, enrolment, goals, people, wordings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import languages
 from pairsmith.campaign.web.access import Access
@@ -58,6 +58,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
             "figures": dashboard.FIGURES,
             "learned": dashboard.LEARNED,
             "people_columns": dashboard.PEOPLE_COLUMNS,
+            "actions": goals.ACTIONS,
         }
         return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)
 
@@ -74,6 +75,26 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
     @router.get("/join/{token}")
     def join(request: Request, token: Annotated[str, InPath(max_length=64)], lang: Language = None) -> Response:
         return access.enter(request, token, "labeller", f"/?lang={lang}" if lang in languages.WORDS else "/")
+
+    @router.get("/enrol/{token}")
+    def enrol(request: Request, token: Annotated[str, InPath(max_length=64)], lang: Language = None) -> Response:
+        onward = f"/?lang={lang}" if lang in languages.WORDS else "/"
+        if access.is_known(request):  # who opens the link again takes no second place
+            return RedirectResponse(onward, 303)
+        places = enrolment.places_left(store, token)
+        if places is None:
+            raise HTTPException(401, enrolment.VOID)
+        language = languages.choose(lang, request.headers.get("accept-language", ""))
+        words = languages.WORDS[language]
+        shown = {
+            "question": store.settings.question,
+            "places": places,
+            "longest": people.LONGEST,
+            "language": language,
+            "words": words,
+            "setup": {"words": words, "link": token, "onward": onward},
+        }
+        return TEMPLATES.TemplateResponse(request, "enrol.html", shown)
 
     @router.get("/organise/{token}")
     def organise(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:

@@ -2,6 +2,7 @@
 
 import { caterpillar, chart } from "./charts.js";
 import { ask, find, pause } from "./common.js";
+import { listenToActs, tellCourse } from "./course.js";
 import { excludeButton, tellLeftOut } from "./organise.js";
 
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
@@ -81,6 +82,7 @@ async function keepUpToDate() {
       const now = await ask("/api/dashboard");
       fillFigures(now);
       tellProblem(now.problem);
+      tellCourse(now.course, now.waits);
       tellLeftOut(now.struck, now.excluded);
       const found = JSON.stringify([now.report, now.ranking, now.excluded]);
       if (found !== drawn) {
@@ -94,4 +96,5 @@ async function keepUpToDate() {
   }
 }
 
+listenToActs(tellProblem);
 keepUpToDate();

@@ -48,16 +48,20 @@ function tellProgress(progress, ticket) {
   undoable = progress.undo;
   yours = progress.yours;
   find("undo").disabled = undoable === null;
-  const all = progress.answers + progress.wanted;
-  find("bar").max = Math.max(1, all);
-  find("bar").value = progress.answers;
-  find("count").textContent = say("progress", { answers: progress.answers, all, yours });
+  const { answers, goal, quota } = progress;
+  const [part, whole] = quota === null ? [answers, goal] : [yours, quota];
+  find("bar").hidden = whole === null; // without a goal there is no way to go
+  find("bar").max = Math.max(1, whole);
+  find("bar").value = part;
+  const kind = quota !== null ? "progress_quota" : goal !== null ? "progress_goal" : "progress";
+  find("count").textContent = say(kind, { answers, goal, quota, yours });
 }
 
 // Showing a pair
 
 function show(pair, comment = "") {
   current = pair;
+  document.body.classList.remove("done");
   find("pair").classList.toggle("none", pair === null);
   find("pair").dataset.lease = pair ? pair.lease : "";
   find("empty").hidden = true;
@@ -68,11 +72,29 @@ function show(pair, comment = "") {
   beginViewing();
 }
 
-function showNothing(key) {
+function showNothing(key, because = `${key}_why`) {
   show(null);
   find("empty").hidden = false;
   find("empty").querySelector("strong").textContent = say(key);
-  find("empty").querySelector("span").textContent = say(`${key}_why`);
+  find("empty").querySelector("span").textContent = say(because);
+}
+
+// Why no more pairs come, as the server says it.
+const endings = {
+  closed: "over_closed",
+  deadline: "over_deadline",
+  answers: "over_answers",
+  until: "over_until",
+  quota: "over_quota",
+  exhausted: "over_exhausted",
+  yours: "over_yours",
+};
+
+function showOver(over) {
+  if (over === null) showNothing("nothing");
+  else if (over === "paused") showNothing("paused");
+  else showNothing("thanks", endings[over]);
+  document.body.classList.toggle("done", over !== null);
 }
 
 // An answer counts only after some time: before, nobody can have seen the pair.
@@ -105,9 +127,9 @@ async function fetchPairs() {
       showInstructionsOnce();
       if (found.pair === null) {
         if (current !== null) return;
-        showNothing("nothing");
+        showOver(found.over);
         if (!find("status").classList.contains("bad")) tell(""); // it speaks of a next pair
-        await pause(2000);
+        await pause(found.over === null ? 2000 : 5000); // it may be opened again
       } else if (current === null) {
         show(withElements(found.pair));
       } else {
