@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -108,6 +109,18 @@ def create(
     image: ImageColumns = None,
     dimensions: Dimensions = None,
     no_features: NoFeatures = False,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            help="What items answer, shown above the pair: a column of texts, or markdown:COLUMN. The items of a group"
+            " must answer the same, so --group-by goes with it.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Who made each item, a column: pairsmith rank --by then ranks those too.", metavar="COLUMN"),
+    ] = None,
 ) -> None:
     """Make a campaign from a table of items.
 
@@ -118,6 +131,7 @@ def create(
     """
     needs_app()
     from pairsmith.campaign import create as creation
+    from pairsmith.campaign.prompts import read_authors, read_prompts
     from pairsmith.criteria import CRITERIA
     from pairsmith.files.labels import as_label, read_labels
 
@@ -137,8 +151,12 @@ def create(
     if no_features and (features or text or image or dimensions is not None):
         raise ValueError("--no-features leaves nothing for --features, --text, --image and --dimensions; leave one out")
     times = as_answers_per_pair(answers_per_pair)
+    prompts = None if prompt is None else read_prompts(items, prompt, id_column)
+    authors = None if by is None else read_authors(items, by, id_column)
+    aside = ([] if prompts is None else [prompts.column]) + ([] if by is None else [by])
+    _check_aside(aside, show or ())
     table, parts, recipe = creation.read_items_and_parts(
-        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions, no_features
+        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions, no_features, aside
     )
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
@@ -164,7 +182,9 @@ def create(
         progress=sys.stderr.isatty(),
         media=media,
         recipe=recipe,
-        columns={"show": show or [], "id": id_column, "group_by": group_by},
+        columns={"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt},
+        prompts=prompts,
+        authors=authors,
     )
     if recipe is not None:
         given = "" if text or image else "No numbers are given: "
@@ -173,6 +193,17 @@ def create(
         say(told)
     say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
     say(f"Label them with: pairsmith label {shown(target)}")
+
+
+def _check_aside(aside: list[str], show: Sequence[str]) -> None:
+    """Refuse to show with each item what stands above both, or what would give away who made it."""
+    shown = [entry.partition(":")[2] for entry in show]
+    for column in aside:
+        if column in shown:
+            raise ValueError(
+                f"--show names the column {column!r}, which --prompt shows above the pair, or --by keeps from people"
+                " so that it cannot sway them; leave it out of --show"
+            )
 
 
 @campaign.command("export")
