@@ -12,6 +12,7 @@ from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
 MAKE = ["campaign", "create", "c.db", "--items", "answers.csv", "--show", "text:response", "--question", "Better?"]
+WORDS = ["one", "two", "six", "ten", "red", "big", "sad", "odd", "shy"]
 ALL = [*MAKE, "--group-by", "prompt", "--prompt", "prompt", "--by", "model", "-k", "6"]
 
 
@@ -24,7 +25,7 @@ def answers(tmp_path, monkeypatch):
             "id": [f"{model}{at}" for at in range(3) for model in "abc"],
             "prompt": [f"Say *{at}*,\nplease." for at in range(3) for _ in "abc"],
             "model": list("abc") * 3,
-            "response": [f"This is the {word} answer." for word in "one two six ten red big sad odd shy".split()],
+            "response": [f"This is the {word} answer." for word in WORDS],
         }
     )
     table.to_csv("answers.csv", index=False)
@@ -88,7 +89,7 @@ def test_a_row_without_a_prompt_or_an_author_is_named(run, answers):
     with pytest.raises(ValueError, match="row 5 has nothing in column 'prompt'"):
         read_prompts(Path("answers.csv"), "prompt")
     assert read_authors(Path("answers.csv"), "model").names.tolist() == list("abc") * 3
-    with pytest.raises(ValueError, match="a .npy file has no column for --by to name"):
+    with pytest.raises(ValueError, match=r"a \.npy file has no column for --by to name"):
         read_authors(Path("x.npy"), "model")
 
 

@@ -210,7 +210,8 @@ def _check_aside(aside: list[str], show: Sequence[str]) -> None:
 def export_answers(
     target: Campaign,
     kind: Annotated[
-        str, typer.Option("--format", help="csv, jsonl, parquet, choix, label-studio or dpo.", metavar="FORMAT")
+        str,
+        typer.Option("--format", help="csv, jsonl, parquet, choix, label-studio, dpo or argilla.", metavar="FORMAT"),
     ] = "csv",
     output: Annotated[
         Path | None,
@@ -226,8 +227,14 @@ def export_answers(
             "--all", help="With answers struck out and those of excluded labellers; the column status tells which."
         ),
     ] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="In dpo, a row for each answer. Default: for each pair, by majority.")
+    ] = False,
+    conversational: Annotated[
+        bool, typer.Option("--conversational", help="In dpo, messages of a user and an assistant instead of texts.")
+    ] = False,
 ) -> None:
-    """Write the answers that count to a file.
+    """Write the answers that count to a file; dpo also as .parquet, by the name of the file.
 
     [bold]pairsmith campaign export retina.db --format csv -o answers.csv[/bold]
     """
@@ -237,28 +244,29 @@ def export_answers(
 
     if kind not in exchange.ENDINGS:
         raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
-    if kind == "parquet" and find_spec("pyarrow") is None:
-        raise ValueError("--format parquet needs pyarrow; pip install 'pairsmith[data]'")
     if every and kind not in exchange.TABLES:
         raise ValueError(f"--all marks answers in a column, which {kind} has not; use {', '.join(exchange.TABLES)}")
+    if (each or conversational) and kind != "dpo":
+        raise ValueError(f"{'--each' if each else '--conversational'} is of --format dpo; leave it out")
     name = "answers" if kind in exchange.TABLES else f"answers-{kind}"  # two formats have the same ending
     path = output or Path(f"{name}{exchange.ENDINGS[kind]}")
     if output is None and path.exists():
         raise ValueError(f"{path} is there already; name it with -o to replace it, or another file")
+    if (path.suffix == ".parquet" or kind == "parquet") and find_spec("pyarrow") is None:
+        raise ValueError(f"{path} needs pyarrow; pip install 'pairsmith[data]'")
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
     with open_campaign(target, changes=False) as store:
-        count, left_out = exchange.export_answers(store, kind, path, raw, every)
+        told = exchange.export_answers(store, kind, path, raw, every, each, conversational)
         with store.reading() as connection:
             struck, excluded = corrections.left_out(connection)
-    ties = f" ({counted(left_out, 'tie')} left out: {kind} has none)" if left_out else ""
     # Where the answers go to standard output, this does not go among them.
-    told = sys.stderr if descriptor(path) == 1 else sys.stdout
-    say(f"Wrote {counted(count, 'answer')} to {path}{ties}", told)
+    to = sys.stderr if descriptor(path) == 1 else sys.stdout
+    say(f"Wrote {told}", to)
     if struck + excluded and not every:
-        say(f"Left out: {struck} struck out, {excluded} of excluded labellers; --all has them", told)
+        say(f"Left out: {struck} struck out, {excluded} of excluded labellers; --all has them", to)
 
 
 @campaign.command()

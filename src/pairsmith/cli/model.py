@@ -298,8 +298,8 @@ def _campaign_to_rank(target: str, fitted: Any, model: Path | None, by: str | No
 
 def _not_told(instead: str) -> str:
     return (
-        "the model was not told who made the items, so it takes them to be more alike than they are, and their intervals"
-        f" are too narrow; {instead}"
+        "the model was not told who made the items, so it takes their makers for more alike than they are, with"
+        f" intervals that are too narrow; {instead}"
     )
 
 

@@ -95,7 +95,7 @@ def author_weights(number: Ints, group_of: Ints | None, authors: list[Any]) -> F
     made[np.arange(len(number)), number] = 1.0
     if group_of is None:
         means: Floats = (made / made.sum(axis=0)).T
-        return means - means.mean(axis=0)
+        return np.asarray(means - means.mean(axis=0))
     _check_connected(number, group_of, authors)
     sizes = np.bincount(group_of).astype(np.float64)
     in_groups = np.zeros((len(sizes), len(authors)))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from pairsmith.campaign import corrections, dashboard, leases
+from pairsmith.campaign import corrections, dashboard, leases, wordings
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
 from pairsmith.campaign.store import Store
@@ -194,7 +194,14 @@ def labelling(store: Store, access: Access) -> APIRouter:
     def campaign(request: Request) -> Campaign:
         """What is asked of each pair, and which answers there are."""
         access.person(request, "labeller")
-        return Campaign.model_validate(store.settings, from_attributes=True)
+        wording, settings = wordings.current(store), store.settings
+        return Campaign(
+            question=wording.question,
+            instructions=wording.instructions,
+            ties=settings.ties,
+            graded=settings.graded,
+            comments=settings.comments,
+        )
 
     @router.post("/next")
     def next_pair(want: Want, request: Request) -> Next:

@@ -58,6 +58,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
             "figures": dashboard.FIGURES,
             "learned": dashboard.LEARNED,
             "people_columns": dashboard.PEOPLE_COLUMNS,
+            "judge_columns": dashboard.JUDGE_COLUMNS,
         }
         return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)
 
