@@ -98,7 +98,7 @@ def test_a_judge_that_is_not_there_is_one_line_and_nothing_is_kept(run, campaign
     code, _, err = run("judge", "c.db", "--command", "./judge.sh", "--tries", "1")
     assert (code, err) == (
         2,
-        "Error: the judge did not reply, 1 times in a row: ./judge.sh ended with code 1: no money\n",
+        "Error: no reply from the judge after 1 request: ./judge.sh ended with code 1: no money\n",
     )
 
 

@@ -67,7 +67,7 @@ def by_http(
     opener = urllib.request.build_opener(_NoRedirects)  # a key is for the host that was named
 
     def ask(pair: dict[str, Any]) -> str:
-        body = {"model": model, "messages": messages(pair)}
+        body: dict[str, Any] = {"model": model, "messages": messages(pair)}
         if temperature is not None:
             body["temperature"] = temperature
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})

@@ -56,7 +56,7 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
     left_of: dict[tuple[int, int], int] = {(int(i), int(j)): int(i) for i, j in snapshot.planned}
     for i, j, left in reversed(list(zip(given["first"], given["second"], given["left"], strict=True))):
         left_of[int(i), int(j)] = int(left)
-    found = {
+    found: dict[tuple[int, int], dict[str, Any]] = {
         (i, j): {
             "id": number,
             "data": {"left_id": names[left], "right_id": names[i + j - left]}
