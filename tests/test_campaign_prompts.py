@@ -7,6 +7,7 @@ import pytest
 
 from campaigns import ask, client_of
 from pairsmith.campaign import people
+from pairsmith.campaign.additions import add_items
 from pairsmith.campaign.prompts import read_authors, read_prompts
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -125,3 +126,19 @@ def test_a_table_ranks_authors_by_a_model_that_was_told_them(run, answers):
     assert code == 0
     assert err.startswith("Note: the model was not told who made the items")
     assert "there is no column 'x'" in run("rank", "answers.csv", "m.json", "--by", "x")[2]
+
+
+def test_items_that_are_added_have_prompts_and_authors_too(run, answers):
+    run(*ALL)
+    more = pd.DataFrame({"id": ["d0", "e0"], "prompt": answers["prompt"][:2], "model": ["d", "e"], "response": "New."})
+    more.to_csv("more.csv", index=False)
+    with Store("c.db") as store:
+        assert add_items(store, Path("more.csv")) == 2
+        assert store.prompt(9) == store.prompt(0)
+        assert take_snapshot(store).authors.tolist() == [*list("abc") * 3, "d", "e"]
+    assert run(*ALL[:2], "d.db", *ALL[3:], "--group-by", "model", "--prompt", "model", "--by", "prompt")[0] == 0
+    more.assign(id=["f", "g"], model=["a", "z"]).to_csv("more.csv", index=False)
+    with Store("d.db") as store:
+        store.settings.columns["prompt"] = "prompt"  # as a table would have it whose prompts were edited
+        with pytest.raises(ValueError, match="item 'f' is of the group 'a', but answers another prompt"):
+            add_items(store, Path("more.csv"))

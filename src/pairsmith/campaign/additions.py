@@ -73,7 +73,9 @@ def _check_prompts(store: Store, items: Items, prompts: Prompts) -> None:
     """Refuse items of a group whose prompt is another one than theirs."""
     known = store.items.groups
     first_of = {} if known is None else {group: row for row, group in reversed(list(enumerate(known)))}
-    for name, group, text in zip(items.features.index, () if items.groups is None else items.groups, prompts.texts, strict=True):
+    for name, group, text in zip(
+        items.features.index, () if items.groups is None else items.groups, prompts.texts, strict=True
+    ):
         if group in first_of and store.prompt(first_of[group]) != text:
             raise ValueError(
                 f"{items.path}: item {name!r} is of the group {group!r}, but answers another prompt than the items of"

@@ -3,8 +3,8 @@
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
 (the item that was shown left), labeller, seconds, time, and why the pair was asked (designed, random, repeated, gold or
 imported); prompt, strength (slightly or much better) and comment where there are any; wording, the number of the
-question and instructions that were shown, where these were edited; status (counts, struck or excluded) where all answers
-are asked for. What is exported, imported and exported again is the same file, but for the wording, which is the
+question and instructions that were shown, where these were edited; status (counts, struck or excluded) where all
+answers are asked for. What is exported, imported and exported again is the same file, but for the wording, which is the
 campaign's own, and answers that do not count, which are not imported; what is imported twice counts once. choix and dpo
 know only who won, and argilla is for Argilla: they cannot be read back. `label_studio` has its tasks, `preferences` the
 rows of dpo and argilla.

@@ -86,7 +86,7 @@ def judge(
             leaving(f"Every answer so far is in {shown(target)}; the same command goes on from there."),
             Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
         ):
-            advance = bar.over("judged", answers or waiting(store).answers)
+            advance = bar.over("judged", answers or max(1, waiting(store).free))
             tally = judging.judge(
                 store, person, ask, most=answers, both_sides=both_sides, patience=patience, tell=lambda _: advance(1)
             )
