@@ -64,8 +64,8 @@ def test_the_contract_shows_what_is_sent_and_what_comes_back(api):
     page = api.get("/api").text
     for path, methods in contract["paths"].items():
         for about in methods.values():
-            given = about["responses"]["200"]["content"]["application/json"]["schema"]
-            if path != "/api/dashboard":  # which is as long as the dashboard
+            given = about["responses"]["200"]["content"].get("application/json", {}).get("schema", {})
+            if path.startswith("/api/") and path != "/api/dashboard":  # which is as long as the dashboard
                 assert models[given["$ref"].split("/")[-1]]["examples"]
     # Examples are what the models say.
     for name in ("Answer", "Next", "Taken", "Ranking", "Campaign", "Held"):

@@ -279,7 +279,7 @@ def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path
         accessible(page)
         page.locator("#prompt").click()
         page.keyboard.press("ArrowDown")  # scrolls, and is no tie
-        assert page.evaluate("document.querySelector('.prompt').scrollTop") > 0
+        page.wait_for_function("document.querySelector('.prompt').scrollTop > 0")
         assert lease_of(page) == lease
         assert page.locator("#left button").bounding_box()["y"] < device["viewport"]["height"]
         page.keyboard.press("ArrowLeft")

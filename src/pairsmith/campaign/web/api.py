@@ -24,7 +24,7 @@ COMMENT, QUESTION, INSTRUCTIONS = 1000, 300, 5000
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
-def _like(**example: Any) -> ConfigDict:
+def like(**example: Any) -> ConfigDict:
     """A model with an example, which the contract shows."""
     return ConfigDict(json_schema_extra={"examples": [example]})
 
@@ -46,13 +46,13 @@ PAIR = {
 
 
 class Want(Strict):
-    model_config = _like(holding=[]) | {"extra": "forbid"}
+    model_config = like(holding=[]) | {"extra": "forbid"}
 
     holding: list[Token] = Field([], max_length=8, description="Leases you have already: another one is wanted.")
 
 
 class Answer(Strict):
-    model_config = _like(lease=PAIR["lease"], choice="left", seconds=4.2) | {"extra": "forbid"}
+    model_config = like(lease=PAIR["lease"], choice="left", seconds=4.2) | {"extra": "forbid"}
 
     lease: Token = Field(description="The pair, as it was given to you.")
     choice: Literal["left", "right", "tie", "skip"]
@@ -64,7 +64,7 @@ class Answer(Strict):
 
 
 class Undo(Strict):
-    model_config = _like(lease=PROGRESS["undo"]) | {"extra": "forbid"}
+    model_config = like(lease=PROGRESS["undo"]) | {"extra": "forbid"}
 
     lease: Token = Field(description="The lease that was answered last; progress names it.")
 
@@ -87,7 +87,7 @@ class Wording(BaseModel):
 
 
 class Campaign(BaseModel):
-    model_config = _like(
+    model_config = like(
         question="Which answer is better?",
         instructions="Look at *facts* first.",
         ties=True,
@@ -103,7 +103,7 @@ class Campaign(BaseModel):
 
 
 class Pair(BaseModel):
-    model_config = _like(**PAIR)
+    model_config = like(**PAIR)
 
     lease: str = Field(description="Names this pair, on these sides, shown to you; the answer needs it.")
     prompt: Part | None = Field(default=None, description="What both items answer, where there is a prompt.")
@@ -115,7 +115,7 @@ class Pair(BaseModel):
 
 
 class Progress(BaseModel):
-    model_config = _like(**PROGRESS)
+    model_config = like(**PROGRESS)
 
     answers: int = Field(description="Answers of everybody.")
     yours: int
@@ -124,21 +124,21 @@ class Progress(BaseModel):
 
 
 class Next(BaseModel):
-    model_config = _like(pair=PAIR, progress=PROGRESS)
+    model_config = like(pair=PAIR, progress=PROGRESS)
 
     pair: Pair | None = Field(description="null: no pair is waiting for you now; ask again later.")
     progress: Progress
 
 
 class Taken(BaseModel):
-    model_config = _like(counted=True, progress=PROGRESS)
+    model_config = like(counted=True, progress=PROGRESS)
 
     counted: bool = Field(description="false: this lease was answered before; the first answer stands.")
     progress: Progress
 
 
 class Held(BaseModel):
-    model_config = _like(held=[PAIR["lease"]])
+    model_config = like(held=[PAIR["lease"]])
 
     held: list[str] = Field(description="Those that are still yours to answer; the others were answered or passed on.")
 
@@ -154,7 +154,7 @@ class Ranked(BaseModel):
 
 
 class Ranking(BaseModel):
-    model_config = _like(
+    model_config = like(
         answers=100, items=[{"rank": 1, "id": "a-17", "score": 1.2, "low": 0.7, "high": 1.7, "best": 1, "worst": 2}]
     )
 
@@ -163,7 +163,7 @@ class Ranking(BaseModel):
 
 
 class Problem(BaseModel):
-    model_config = _like(detail="this pair was not shown to you")
+    model_config = like(detail="this pair was not shown to you")
 
     detail: str
 
