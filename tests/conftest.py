@@ -1,10 +1,13 @@
+import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2 as httpx
@@ -277,6 +280,41 @@ def api(tmp_path, make):
     with client_of(store) as client:
         client.store = store
         yield client
+
+
+@pytest.fixture
+def endpoint():
+    """endpoint((status, headers, body), ...) -> a URL that replies so, at last always the same, and its requests."""
+    servers = []
+
+    def start(*replies):
+        seen, waiting = [], list(replies)
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                seen.append((dict(self.headers), json.loads(body)))
+                status, headers, reply = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/v1/chat/completions", seen
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from campaigns import ask, client_of
 from pairsmith.campaign import dashboard, enrolment
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.web import api as contracts
 
 
 def test_the_story_of_a_labeller(api):
@@ -113,6 +114,28 @@ def test_whoever_has_the_link_enrols_once(public, store):
     assert public.post("/api/enrol", json={"link": link, "name": "d"}, headers=foreign).status_code == 403
 
 
+def test_the_contract_shows_what_is_sent_and_what_comes_back(api):
+    contract = api.get("/api/openapi.json").json()
+    models = contract["components"]["schemas"]
+    page = api.get("/api").text
+    for path, methods in contract["paths"].items():
+        for about in methods.values():
+            given = about["responses"]["200"]["content"].get("application/json", {}).get("schema", {})
+            if path.startswith("/api/") and path != "/api/dashboard":  # which is as long as the dashboard
+                assert models[given["$ref"].split("/")[-1]]["examples"]
+    # Examples are what the models say.
+    for name in ("Answer", "Next", "Taken", "Ranking", "Campaign", "Held"):
+        (example,) = models[name]["examples"]
+        getattr(contracts, name).model_validate(example, strict=True)
+    assert "Air scatters blue light most." in page
+
+
+def test_markdown_comes_with_its_source(tmp_path, make):
+    with client_of(make(str(tmp_path / "t.db"), parts=[[("markdown", "some *words*")]] * 12)) as api:
+        (part,) = ask(api, "next")["pair"]["left"]
+        assert (part["text"], part["html"].strip()) == ("some *words*", "<p>some <em>words</em></p>")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
@@ -142,6 +165,7 @@ def test_wrong_types_are_refused(local, body):
 
 
 OPERATIONS = [
+    ("/api/campaign", "GET"),
     ("/api/next", "POST"),
     ("/api/renew", "POST"),
     ("/api/answer", "POST"),

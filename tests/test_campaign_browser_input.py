@@ -9,9 +9,13 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible, answerable, open_page
+from conftest import items_of
 from pairsmith.campaign import schema
+from pairsmith.campaign.create import create
 from pairsmith.campaign.demo import png
+from pairsmith.campaign.prompts import Prompts
 from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.files.items import Items
 
 LONG = "\n\n".join(30 * [20 * "long "])
 
@@ -255,3 +259,30 @@ def test_instructions_grades_and_comments_in_the_language_of_the_browser(at_page
         expect(page.locator("#count")).to_have_text(re.compile("已回答 4 / .* · 您回答了 4"))
         expect(page.locator("html")).to_have_attribute("lang", "zh")
         expect(dialog).to_be_hidden()  # read before
+
+
+def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path, serve):
+    items = items_of(6)
+    groups = np.array(["one"] * 6, dtype=object)
+    prompts = Prompts("prompt", "markdown", np.array([f"**Why?**\n\n{LONG}"] * 6, dtype=object))
+    shown = [[("text", f"because {row}")] for row in range(6)]
+    target = str(tmp_path / "t.db")
+    create(target, Items(items.path, items.features, groups), shown, question="Which?", k=9, prompts=prompts)
+    url, _ = serve(target)
+    for device in (DESKTOP, PHONE):
+        context = browser.new_context(**device)
+        page = context.new_page()
+        open_page(page, url)
+        expect(page.locator("#prompt strong")).to_have_text("Why?")
+        answerable(page)
+        lease = lease_of(page)
+        accessible(page)
+        page.locator("#prompt").click()
+        page.keyboard.press("ArrowDown")  # scrolls, and is no tie
+        page.wait_for_function("document.querySelector('.prompt').scrollTop > 0")
+        assert lease_of(page) == lease
+        assert page.locator("#left button").bounding_box()["y"] < device["viewport"]["height"]
+        page.keyboard.press("ArrowLeft")
+        expect(page.locator("#pair")).not_to_have_attribute("data-lease", lease)
+        assert page.evaluate("document.querySelector('.prompt').scrollTop") > 0  # the same prompt stays
+        context.close()

@@ -37,7 +37,7 @@ def test_the_page_has_a_place_for_each_figure_and_column(api):
     (row,) = make_report(take_snapshot(api.store))["people"]
     assert row.keys() | {"gold"} == {column.key for column in dashboard.PEOPLE_COLUMNS}
     assert make_report(take_snapshot(api.store))["learned"].keys() == {figure.key for figure in dashboard.LEARNED}
-    built = [*dashboard.LEARNED, *dashboard.PEOPLE_COLUMNS]
+    built = [*dashboard.LEARNED, *dashboard.PEOPLE_COLUMNS, *dashboard.JUDGE_COLUMNS]
     assert re.findall(r'data-key="(\w+)"', page) == [shown.key for shown in built]
     known = re.search(r"const formats = \{(.*?)\n\};", api.get("/static/dashboard.js").text, re.DOTALL).group(1)
     assert {shown.format for shown in built} <= set(re.findall(r"^  (\w+):", known, re.MULTILINE))

@@ -46,20 +46,20 @@ def answered(target, run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "label-studio", "choix", "dpo"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "label-studio", "choix", "dpo", "argilla"])
 def test_export_import_export_is_the_same_file(run, answered, kind):
     ending = exchange.ENDINGS[kind]
     code, out, err = run("campaign", "export", answered.target, "--format", kind, "-o", f"one{ending}")
     assert (code, err) == (0, "")
     back = f"one{ending}"
-    if kind in ("choix", "dpo"):  # which say too little to be read back
+    if kind in ("choix", "dpo", "argilla"):  # which say too little to be read back
         back = "all.csv"
         exchange.export_answers(answered, "csv", Path(back))
-        assert "2 ties left out" in out
+        assert kind == "argilla" or ("left out: 2 ties" if kind == "dpo" else "2 ties left out") in out
     code, out, err = run("campaign", "import", answered.target, back)
     assert (code, err) == (0, "")
     assert "7 answers, 0 of them new" in out
-    run("campaign", "create", "fresh.db", *CREATE[3:], "--show", "text:note", "--group-by", "prompt")
+    run("campaign", "create", "fresh.db", *CREATE[3:], "--show", "text:note", "--group-by", "prompt", "-k", "9")
     assert "7 answers, 7 of them new" in run("campaign", "import", "fresh.db", back)[1]
     run("campaign", "export", "fresh.db", "--format", kind, "-o", f"two{ending}")
     assert Path(f"one{ending}").read_bytes() == Path(f"two{ending}").read_bytes()
@@ -109,7 +109,7 @@ def test_an_unknown_reason_is_refused_and_a_known_one_is_kept(run):
 def test_formats_do_not_overwrite_each_other(run, answered):
     for kind in exchange.ENDINGS:
         assert run("campaign", "export", answered.target, "--format", kind)[0] == 0
-    assert len(list(Path().glob("answers*"))) == len(exchange.ENDINGS)
+    assert len(list(Path().glob("answers*"))) == len(exchange.ENDINGS) + 1  # the config of Label Studio
     assert "first" in json.loads(Path("answers.jsonl").read_text().splitlines()[0])
     assert "chosen" in json.loads(Path("answers-dpo.jsonl").read_text().splitlines()[0])
 

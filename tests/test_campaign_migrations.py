@@ -98,7 +98,7 @@ def downgrade(store, folder):
             "campaign": ["state", "goals", "gold_rate"],
             "items": ["prompt", "author"],
             "pairs": ["why", "gold"],
-            "people": ["seal", "quota", "excluded"],
+            "people": ["seal", "quota", "excluded", "program"],
             "leases": ["why", "wording"],
             "answers": ["strength", "comment", "struck"],
         }

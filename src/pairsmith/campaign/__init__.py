@@ -9,6 +9,7 @@ What there is:
   schema        the tables; migrations: how earlier versions become this one; statements: the SQL of every request
   database      opening SQLite files and PostgreSQL, and what is wrong with them in one line
   store         a campaign, opened: transactions, settings, items; guard: whether its file is still there
+  prompts       what items answer, and who wrote them
   items         the items: features, groups, labels, what people see; media_files: their images and sounds
 Who takes part:
   people        invites, and whoever labels on this machine; enrolment: links by which people invite themselves
@@ -17,7 +18,9 @@ What happens:
   create        a table of items becomes a campaign; demo: one to try
   leases        pairs handed out, answers taken and undone; gold: pairs whose outcome is known among them
   goals         when it is over: budgets, bounds, deadlines, quotas; paused and closed
-  answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files
+  answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files, with
+                label_studio, preferences (what language models are tuned by) and times
+  judge         a program that answers pairs; asking: by a command or by HTTP; agreement: how far it agrees with people
   repair        mending what earlier versions stored; corrections: labellers excluded, answers struck out
   browse        answers one by one; wordings: the question and the instructions as they were edited
   additions     more items; backup: a copy of a campaign

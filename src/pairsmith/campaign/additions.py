@@ -14,6 +14,7 @@ from pairsmith.campaign import corrections, schema
 from pairsmith.campaign.create import Shown, confined, item_rows, kind_and_column, parts_of, read_shown
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.items import StoredItems
+from pairsmith.campaign.prompts import Prompts, read_authors, read_prompts
 from pairsmith.files.items import Items, read_items
 from pairsmith.recipe.from_files import read_and_apply
 from pairsmith.recipe.recipe import Recipe
@@ -47,6 +48,12 @@ def add_items(
     folder, shown = confined(items, shown, settings.folder or str(path.parent.resolve()))
     if folder is not None and settings.folder is None:
         raise ValueError(f"{path}: this campaign shows no files, so that none can be added; show texts")
+    id_column = id_column or made.get("id")
+    prompts = read_prompts(path, made["prompt"], id_column) if made.get("prompt") else None
+    authors = None if settings.by is None else read_authors(path, settings.by, id_column)
+    if prompts is not None:
+        prompts.check(items)
+        _check_prompts(store, items, prompts)
     none = np.zeros(0, dtype=np.int64)
     stored = StoredItems(items.features, items.groups, none, none)
     with store.writing() as connection:
@@ -57,9 +64,23 @@ def add_items(
                 f"{path}: there are items called {', '.join(map(repr, twice[:5]))}{more} ; ids must be new"
             )
         last = connection.execute(sa.select(sa.func.max(schema.items.c.row))).scalar_one()
-        connection.execute(schema.items.insert(), item_rows(stored, shown, last + 1))
+        connection.execute(schema.items.insert(), item_rows(stored, shown, last + 1, prompts, authors))
         corrections.log(connection, store.now(), None, "added", items=len(stored.names), table=path.name)
     return len(stored.names)
+
+
+def _check_prompts(store: Store, items: Items, prompts: Prompts) -> None:
+    """Refuse items of a group whose prompt is another one than theirs."""
+    known = store.items.groups
+    first_of = {} if known is None else {group: row for row, group in reversed(list(enumerate(known)))}
+    for name, group, text in zip(
+        items.features.index, () if items.groups is None else items.groups, prompts.texts, strict=True
+    ):
+        if group in first_of and store.prompt(first_of[group]) != text:
+            raise ValueError(
+                f"{items.path}: item {name!r} is of the group {group!r}, but answers another prompt than the items of"
+                " that group; mend the table"
+            )
 
 
 def _told_by_parts(store: Store, path: Path) -> list[str]:

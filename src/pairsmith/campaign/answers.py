@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def standing(connection: sa.Connection, target: str, every: bool = False) -> pd.DataFrame:
     """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere, why.
 
-    Also strength and comment, which are empty where there is none, and the number of the wording, 1 for the first.
+    Also strength and comment, which are empty where there is none, the number of the wording, 1 for the first,
+    and whether a `program` gave it.
     Skips are no answers, and those taken back do not stand. Nor do those struck out, or of excluded labellers, unless
     `every` one is asked for; their `status`, for others "counts", says it. Of those made `elsewhere` nobody knows for
     certain which item was shown left.
@@ -48,15 +49,16 @@ def standing(connection: sa.Connection, target: str, every: bool = False) -> pd.
             leases.c.why,
             (sa.func.coalesce(leases.c.wording, 0) + 1).label("wording"),
             status.label("status"),
+            persons.c.program,
         )
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
         .where(leases.c.state.in_(("answered", "struck")) if every else counts)
         .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
     ).all()
     names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment",
-             "why", "wording", "status"]  # fmt: skip
+             "why", "wording", "status", "program"]  # fmt: skip
     whole = dict.fromkeys(["first", "second", "outcome", "left", "at", "wording"], np.int64)
-    frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool})
+    frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool, "program": bool})
     frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
     broken = int((frame["first"] == frame["second"]).sum())
     if broken:

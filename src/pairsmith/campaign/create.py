@@ -22,6 +22,7 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.goals import Goals
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
+from pairsmith.campaign.prompts import Authors, Prompts
 from pairsmith.campaign.rounds import Round, next_round
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
@@ -64,6 +65,8 @@ def create(
     recipe: Recipe | None = None,
     columns: dict[str, Any] | None = None,
     goals: Goals | None = None,
+    prompts: Prompts | None = None,
+    authors: Authors | None = None,
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
@@ -73,7 +76,7 @@ def create(
     `repeats`.
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
     features is kept for items to come, and so are the `columns` of the table: show, id and group_by. The `goals` say
-    when it is over.
+    when it is over. Items that answer `prompts` are grouped, so that the two of a pair answer the same.
     """
     check_place(target)
     _check_objective(objective, items, answers_per_pair)
@@ -89,6 +92,8 @@ def create(
         raise ValueError("question is empty; ask something, such as 'Which is better?'")
     if media is not None and not os.path.isdir(media):
         raise ValueError(f"media: there is no folder {os.fspath(media)}")
+    if prompts is not None:
+        prompts.check(items)
     folder, shown = confined(items, shown, os.path.realpath(items.path.parent if media is None else media))
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
     values = np.where(values == classes_of(values, better)[1], 1, -1)
@@ -114,11 +119,14 @@ def create(
         folder=folder,
         recipe=None if recipe is None else recipe.to_json(),
         columns=columns,
+        prompt_kind="text" if prompts is None else prompts.kind,
+        by=None if authors is None else authors.column,
     )
     first_round = _first_round(stored, settings, progress)
     if first_round is None:
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
-    _write(target, _sealed(settings, target), goals or Goals(), item_rows(stored, shown), first_round)
+    rows = item_rows(stored, shown, 0, prompts, authors)
+    _write(target, _sealed(settings, target), goals or Goals(), rows, first_round)
     return len(first_round.pairs)
 
 
@@ -148,7 +156,13 @@ def _sealed(settings: Settings, target: str) -> Settings:
         return settings
 
 
-def item_rows(items: StoredItems, shown: Sequence[Shown], first: int = 0) -> list[dict[str, Any]]:
+def item_rows(
+    items: StoredItems,
+    shown: Sequence[Shown],
+    first: int = 0,
+    prompts: Prompts | None = None,
+    authors: Authors | None = None,
+) -> list[dict[str, Any]]:
     """Rows of the table of items, numbered from `first` on."""
     matrix = items.features.to_numpy(dtype="<f8")
     label_of = {int(row): value for row, value in zip(items.labeled, items.labels.tolist(), strict=True)}
@@ -160,6 +174,8 @@ def item_rows(items: StoredItems, shown: Sequence[Shown], first: int = 0) -> lis
             "grouped": None if items.groups is None else str(items.groups[row]),
             "label": label_of.get(row),
             "parts": shown[row],
+            "prompt": None if prompts is None else prompts.texts[row],
+            "author": None if authors is None else authors.names[row],
         }
         for row, name in enumerate(items.features.index)
     ]
@@ -210,12 +226,13 @@ def read_items_and_parts(
     image: Sequence[str] = (),
     dimensions: int | None = None,
     no_features: bool = False,
+    aside: Sequence[str] = (),
 ) -> tuple[Items, list[Shown], Recipe | None]:
     """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids.
 
     And the recipe by which features were made from the columns `text` and `image`. Where none are named, no `features`
     either, and besides what is shown there are no numbers, these are the texts and images shown. With `no_features`
-    there are none.
+    there are none. Columns `aside` are neither shown nor features: the prompt, who wrote an answer.
     """
     wanted = [kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
@@ -228,7 +245,9 @@ def read_items_and_parts(
     if no_features:
         items, recipe = read_items(path, id_column, None, group_by), None
     else:
-        items, recipe = _items_and_recipe(path, table, wanted, id_column, features, group_by, text, image, dimensions)
+        items, recipe = _items_and_recipe(
+            path, table, wanted, aside, id_column, features, group_by, text, image, dimensions
+        )
     return items, parts_of(items, table, wanted), recipe
 
 
@@ -265,6 +284,7 @@ def _items_and_recipe(
     path: Path,
     table: pd.DataFrame,
     shown: Sequence[tuple[str, str]],
+    aside: Sequence[str],
     id_column: str | None,
     features: Sequence[str],
     group_by: str | None,
@@ -273,9 +293,9 @@ def _items_and_recipe(
     dimensions: int | None,
 ) -> tuple[Items, Recipe | None]:
     """The items with the features that are asked for, or else with those that can be had."""
-    key, columns = id_column_of(list(table.columns), id_column), [column for _, column in shown]
+    key, columns = id_column_of(list(table.columns), id_column), [*(column for _, column in shown), *aside]
     others: Sequence[str] | None = features
-    if not (text or image or features) and shown:
+    if not (text or image or features) and columns:
         left = [name for name in table.columns if name not in (key, "id", group_by, *columns)]
         if any(table[name].dtype.kind in "biuf" for name in left):
             features = [escape(name) for name in left]

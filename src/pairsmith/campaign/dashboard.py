@@ -18,7 +18,8 @@ from pairsmith.campaign.schema import GOLD, SECOND, answers, leases, pairs, repo
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
-EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "learned": {}, "advice": None}
+EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "judges": [], "learned": {},
+                                "advice": None}  # fmt: skip
 
 
 class Figure(NamedTuple):
@@ -65,6 +66,14 @@ PEOPLE_COLUMNS = (
     Column("Infit", "infit", "number"),
     Column("Gold right", "gold", "right"),  # counted when it is shown
     Column("Look at", "flags", "list"),
+)
+JUDGE_COLUMNS = (  # of the report's `judges`
+    Column("Program", "name", "text"),
+    Column("Pairs that people answered too", "pairs", "text"),
+    Column("Agrees with people", "agrees", "share"),
+    Column("90% from", "low", "share"),
+    Column("to", "high", "share"),
+    Column("People with each other", "people", "share"),
 )
 
 

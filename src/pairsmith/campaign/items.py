@@ -25,6 +25,7 @@ class StoredItems:
     groups: npt.NDArray[np.object_] | None
     labeled: Ints  # rows of the items that have labels
     labels: npt.NDArray[Any]  # 1 and -1; words in campaigns of version 1
+    authors: npt.NDArray[np.object_] | None = None  # who made each, where the campaign knows
 
     @property
     def names(self) -> list[str]:
@@ -35,7 +36,7 @@ class StoredItems:
 def read(connection: sa.Connection, settings: Settings) -> StoredItems:
     """All items of the campaign."""
     rows = connection.execute(
-        sa.select(items.c.name, items.c.features, items.c.grouped, items.c.label).order_by(items.c.row)
+        sa.select(items.c.name, items.c.features, items.c.grouped, items.c.label, items.c.author).order_by(items.c.row)
     ).all()
     X = np.frombuffer(b"".join(row.features for row in rows), dtype="<f8").reshape(
         len(rows), len(settings.feature_names)
@@ -43,13 +44,20 @@ def read(connection: sa.Connection, settings: Settings) -> StoredItems:
     features = pd.DataFrame(X, index=[row.name for row in rows], columns=settings.feature_names)
     groups = np.array([row.grouped for row in rows], dtype=object) if settings.grouped else None
     labeled = np.array([at for at, row in enumerate(rows) if row.label is not None], dtype=np.int64)
-    return StoredItems(features, groups, labeled, np.array([rows[at].label for at in labeled]))
+    authors = np.array([row.author for row in rows], dtype=object) if settings.by is not None else None
+    return StoredItems(features, groups, labeled, np.array([rows[at].label for at in labeled]), authors)
 
 
 def parts(connection: sa.Connection, row: int) -> list[tuple[str, str]]:
     """What is shown of an item: kind (text, markdown, image, audio), and the text or the path in the folder."""
     found = connection.execute(sql.PARTS, {"row": row}).scalar()
     return [(str(kind), str(value)) for kind, value in found or ()]
+
+
+def prompt(connection: sa.Connection, row: int) -> str | None:
+    """What this item answers, None where there is no prompt."""
+    found = connection.execute(sql.PROMPT, {"row": row}).scalar()
+    return None if found is None else str(found)
 
 
 def files(connection: sa.Connection) -> list[tuple[str, str]]:

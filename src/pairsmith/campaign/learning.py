@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from pairsmith.campaign.answers import weights
 from pairsmith.campaign.snapshot import CampaignSnapshot
@@ -31,6 +33,17 @@ def fit_or_prior(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None
     """The same; before the first answer, what is thought of items with such features."""
     found = fit_model(snapshot, model)
     return BradleyTerryGP().fit(snapshot.features) if found is None else found
+
+
+def with_authors(snapshot: CampaignSnapshot) -> CampaignSnapshot:
+    """The same with a feature for each author: by it, what an author's items have in common is learned as well."""
+    if snapshot.authors is None:
+        return snapshot
+    number, names = pd.factorize(snapshot.authors)
+    columns = pd.DataFrame(
+        np.eye(len(names))[number], index=snapshot.features.index, columns=[f"author {name}" for name in names]
+    )
+    return replace(snapshot, features=pd.concat([snapshot.features, columns], axis=1))
 
 
 def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:

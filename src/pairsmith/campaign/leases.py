@@ -88,6 +88,16 @@ def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
     return kept
 
 
+def release(store: Store, person: int, tokens: Sequence[str]) -> None:
+    """Give back pairs that this person holds and will not answer: others may have them at once."""
+    now = store.now()
+    with store.writing() as connection:
+        for token in tokens:
+            lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
+            if lease is not None and lease.state == "open":
+                connection.execute(sql.RENEW, {"lease": lease.id, "until": now})
+
+
 def answer(
     store: Store,
     person: int,

@@ -75,6 +75,7 @@ def _let_organisers_act(connection: sa.Connection) -> None:
         "pairs ADD COLUMN gold INTEGER",
         "people ADD COLUMN quota INTEGER",
         f"people ADD COLUMN excluded BOOLEAN NOT NULL DEFAULT {no}",
+        f"people ADD COLUMN program BOOLEAN NOT NULL DEFAULT {no}",
         "leases ADD COLUMN why TEXT NOT NULL DEFAULT 'designed'",
         "leases ADD COLUMN wording INTEGER",
         f"answers ADD COLUMN struck BOOLEAN NOT NULL DEFAULT {no}",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pairsmith.campaign.agreement import judges_against_people
 from pairsmith.campaign.dashboard import EMPTY_REPORT
 from pairsmith.campaign.learning import evidence, fit_model
 from pairsmith.campaign.raters import rate
@@ -58,6 +59,7 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
         "ranking": _ranking(model, snapshot),
         "curve": curve,
         "people": rate(snapshot, model),
+        "judges": judges_against_people(snapshot.answers),
         "learned": {
             "doubt": round(model.doubt_, 5),
             "reliability": round(model.reliability_, 5),

@@ -64,6 +64,7 @@ people = sa.Table(
     sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
     sa.Column("quota", sa.Integer),  # answers after which this person is done
     sa.Column("excluded", sa.Boolean, nullable=False, server_default=sa.false()),  # their answers do not count
+    sa.Column("program", sa.Boolean, nullable=False, server_default=sa.false()),  # a judge that is none of the people
     sa.UniqueConstraint("name", "role"),
 )
 enrolments = sa.Table(  # links by which people invite themselves

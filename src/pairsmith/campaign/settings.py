@@ -40,6 +40,8 @@ class Settings:
     random_share: float = RANDOM_SHARE  # of the pairs is drawn at random
     columns: dict[str, Any] | None = None  # of the table of items: show (KIND:COLUMN each), id and group_by
     asks_again: bool = False  # whether the design may ask a pair again
+    prompt_kind: str = "text"  # text or markdown, of prompts where there are any
+    by: str | None = None  # the column that said who made each item; None where nothing did
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:

@@ -37,6 +37,8 @@ class CampaignSnapshot:
     asked: int = 0  # how many answers were asked for so far, those given included
     # (r, 2) those of `planned` that may be asked again: answered, and somebody is there who did not answer them
     repeatable: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    authors: npt.NDArray[np.object_] | None = None  # who made each item, where the campaign knows
+    by: str | None = None  # the column that said so
 
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
@@ -61,6 +63,8 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
         max((row.round for row in found), default=0),
         len(given) + sum(row.wanted for row in found),
         again,
+        items.authors,
+        store.settings.by,
     )
 
 

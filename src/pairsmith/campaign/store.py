@@ -37,6 +37,7 @@ class Store:
         self._parts = lru_cache(4096)(self._read_parts)
         self._wording = lru_cache(64)(lambda edit: wordings.wording(self, edit))
         self._items: StoredItems | None = None
+        self._prompt = lru_cache(4096)(self._read_prompt)
 
     def close(self) -> None:
         if self._guard is not None:
@@ -115,6 +116,14 @@ class Store:
         if not found:
             raise LookupError(row)
         return found
+
+    def prompt(self, row: int) -> str | None:
+        """What an item answers, and so the other item of each of its pairs; None where there is no prompt."""
+        return self._prompt(row)
+
+    def _read_prompt(self, row: int) -> str | None:
+        with self.reading() as connection:
+            return items.prompt(connection, row)
 
 
 def _settings(connection: sa.Connection) -> Settings:

@@ -8,6 +8,7 @@
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
     label             pairsmith label and demo-campaign; label_folder: of all campaigns of a folder
+    judge             pairsmith judge
     data              pairsmith data
     opening           what every command on a campaign begins with: the campaign, opened
     inputs            what several commands read: model files, numbers, a cluster
@@ -28,7 +29,7 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli import campaign, data, features, interruption, label, model, plan, select
+from pairsmith.cli import campaign, data, features, interruption, judge, label, model, plan, select
 from pairsmith.data.names import printable
 
 app = typer.Typer(
@@ -46,6 +47,7 @@ app.command()(model.rank)
 app.command()(features.features)
 app.command()(plan.plan)
 app.command()(label.label)
+app.command()(judge.judge)
 app.command("demo-campaign")(label.demo_campaign)
 app.add_typer(campaign.campaign, name="campaign")
 app.add_typer(data.data, name="data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -113,6 +114,18 @@ def create(
     until: campaign_goals.Until = None,
     deadline: campaign_goals.Deadline = None,
     quota: campaign_goals.Quota = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            help="What items answer, shown above the pair: a column of texts, or markdown:COLUMN. The items of a group"
+            " must answer the same, so --group-by goes with it.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Who made each item, a column: pairsmith rank --by then ranks those too.", metavar="COLUMN"),
+    ] = None,
 ) -> None:
     """Make a campaign from a table of items.
 
@@ -124,6 +137,7 @@ def create(
     needs_app()
     from pairsmith.campaign import create as creation
     from pairsmith.campaign.goals import Goals, revised
+    from pairsmith.campaign.prompts import read_authors, read_prompts
     from pairsmith.campaign.schema import SECOND
     from pairsmith.criteria import CRITERIA
     from pairsmith.files.labels import as_label, read_labels
@@ -146,8 +160,12 @@ def create(
     if no_features and (features or text or image or dimensions is not None):
         raise ValueError("--no-features leaves nothing for --features, --text, --image and --dimensions; leave one out")
     times = as_answers_per_pair(answers_per_pair)
+    prompts = None if prompt is None else read_prompts(items, prompt, id_column)
+    authors = None if by is None else read_authors(items, by, id_column)
+    aside = ([] if prompts is None else [prompts.column]) + ([] if by is None else [by])
+    _check_aside(aside, show or ())
     table, parts, recipe = creation.read_items_and_parts(
-        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions, no_features
+        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions, no_features, aside
     )
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)
@@ -173,8 +191,10 @@ def create(
         progress=sys.stderr.isatty(),
         media=media,
         recipe=recipe,
-        columns={"show": show or [], "id": id_column, "group_by": group_by},
+        columns={"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt},
         goals=over,
+        prompts=prompts,
+        authors=authors,
     )
     if recipe is not None:
         given = "" if text or image else "No numbers are given: "
@@ -185,11 +205,23 @@ def create(
     say(f"Label them with: pairsmith label {shown(target)}")
 
 
+def _check_aside(aside: list[str], show: Sequence[str]) -> None:
+    """Refuse to show with each item what stands above both, or what would give away who made it."""
+    shown = [entry.partition(":")[2] for entry in show]
+    for column in aside:
+        if column in shown:
+            raise ValueError(
+                f"--show names the column {column!r}, which --prompt shows above the pair, or --by keeps from people"
+                " so that it cannot sway them; leave it out of --show"
+            )
+
+
 @campaign.command("export")
 def export_answers(
     target: Campaign,
     kind: Annotated[
-        str, typer.Option("--format", help="csv, jsonl, parquet, choix, label-studio or dpo.", metavar="FORMAT")
+        str,
+        typer.Option("--format", help="csv, jsonl, parquet, choix, label-studio, dpo or argilla.", metavar="FORMAT"),
     ] = "csv",
     output: Annotated[
         Path | None,
@@ -205,8 +237,14 @@ def export_answers(
             "--all", help="With answers struck out and those of excluded labellers; the column status tells which."
         ),
     ] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="In dpo, a row for each answer. Default: for each pair, by majority.")
+    ] = False,
+    conversational: Annotated[
+        bool, typer.Option("--conversational", help="In dpo, messages of a user and an assistant instead of texts.")
+    ] = False,
 ) -> None:
-    """Write the answers that count to a file.
+    """Write the answers that count to a file; dpo also as .parquet, by the name of the file.
 
     [bold]pairsmith campaign export retina.db --format csv -o answers.csv[/bold]
     """
@@ -216,28 +254,29 @@ def export_answers(
 
     if kind not in exchange.ENDINGS:
         raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
-    if kind == "parquet" and find_spec("pyarrow") is None:
-        raise ValueError("--format parquet needs pyarrow; pip install 'pairsmith[data]'")
     if every and kind not in exchange.TABLES:
         raise ValueError(f"--all marks answers in a column, which {kind} has not; use {', '.join(exchange.TABLES)}")
+    if (each or conversational) and kind != "dpo":
+        raise ValueError(f"{'--each' if each else '--conversational'} is of --format dpo; leave it out")
     name = "answers" if kind in exchange.TABLES else f"answers-{kind}"  # two formats have the same ending
     path = output or Path(f"{name}{exchange.ENDINGS[kind]}")
     if output is None and path.exists():
         raise ValueError(f"{path} is there already; name it with -o to replace it, or another file")
+    if (path.suffix == ".parquet" or kind == "parquet") and find_spec("pyarrow") is None:
+        raise ValueError(f"{path} needs pyarrow; pip install 'pairsmith[data]'")
     if path.is_dir() or not path.parent.is_dir():
         raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
     with open_campaign(target, changes=False) as store:
-        count, left_out = exchange.export_answers(store, kind, path, raw, every)
+        told = exchange.export_answers(store, kind, path, raw, every, each, conversational)
         with store.reading() as connection:
             struck, excluded = corrections.left_out(connection)
-    ties = f" ({counted(left_out, 'tie')} left out: {kind} has none)" if left_out else ""
     # Where the answers go to standard output, this does not go among them.
-    told = sys.stderr if descriptor(path) == 1 else sys.stdout
-    say(f"Wrote {counted(count, 'answer')} to {path}{ties}", told)
+    to = sys.stderr if descriptor(path) == 1 else sys.stdout
+    say(f"Wrote {told}", to)
     if struck + excluded and not every:
-        say(f"Left out: {struck} struck out, {excluded} of excluded labellers; --all has them", told)
+        say(f"Left out: {struck} struck out, {excluded} of excluded labellers; --all has them", to)
 
 
 @campaign.command()

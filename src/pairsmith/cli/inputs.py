@@ -39,6 +39,12 @@ ImageColumns = Annotated[
         metavar="COLUMN",
     ),
 ]
+MadeBy = Annotated[
+    str | None,
+    typer.Option(
+        "--by", help="Who made each item, a column; rank --by then ranks those, as an arena does.", metavar="COLUMN"
+    ),
+]
 Dimensions = Annotated[
     int | None,
     typer.Option(
@@ -58,16 +64,21 @@ def read_features(
     text: list[str] | None = None,
     image: list[str] | None = None,
     dimensions: int | None = None,
+    by: str | None = None,
     may_lack_features: bool = False,
 ) -> tuple[Items, Recipe | None]:
-    """The items of a table: features as they are, or made from texts and images, and then by which recipe."""
-    if text or image:
+    """The items of a table: features as they are, or made from texts and images, and then by which recipe.
+
+    `by` names a column that says who made them, which is a feature too.
+    """
+    if text or image or by:
         from pairsmith.recipe.from_files import read_and_fit
 
         return read_and_fit(
             path,
             text=text or (),
             image=image or (),
+            category=[by] if by else (),
             features=features,
             id_column=id_column,
             group_by=group_by,

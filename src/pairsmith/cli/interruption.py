@@ -42,6 +42,17 @@ def resumable(checkpoint: Path | None) -> Iterator[None]:
 
 
 @contextmanager
+def leaving(message: str) -> Iterator[None]:
+    """Tell whoever interrupts this what it leaves behind."""
+    global _left_behind
+    try:
+        yield
+    except KeyboardInterrupt:
+        _left_behind = message
+        raise
+
+
+@contextmanager
 def until_terminated() -> Iterator[None]:
     """Make SIGTERM an interruption, so that what has been begun is cleared away; a server has handlers of its own."""
 

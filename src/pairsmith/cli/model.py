@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,6 +19,7 @@ from pairsmith.cli.inputs import (
     FeatureColumns,
     IdColumn,
     ImageColumns,
+    MadeBy,
     NoFeatures,
     TextColumns,
     check_recipe,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
+    from pairsmith.recipe.recipe import Recipe
 
 
 def fit(
@@ -79,6 +81,7 @@ def fit(
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
+    by: MadeBy = None,
 ) -> None:
     """Fit a Bradley-Terry model to answers.
 
@@ -98,11 +101,11 @@ def fit(
         raise ValueError(f"--no-features leaves nothing for {other}; leave one out")
     better_label = None
     if is_campaign(items):
-        refused = answers, labels, better, id_column, features, no_features, text, image, dimensions
+        refused = answers, labels, better, id_column, features, no_features, text, image, dimensions, by
         X, known, weights, recipe = campaign_evidence(items, *refused)
     else:
         chosen = None if no_features else features or []
-        raw = {"text": text, "image": image, "dimensions": dimensions}
+        raw = {"text": text, "image": image, "dimensions": dimensions, "by": by}
         X, known, weights, better_label, recipe = table_evidence(
             items, answers or [], labels, better, id_column, chosen, may_lack_features=not linear, **raw
         )
@@ -143,8 +146,25 @@ def rank(
     level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.9,
     top: Annotated[int | None, typer.Option(help="Add a column in_top, P(among the best K).", metavar="K")] = None,
     id_column: IdColumn = None,
+    group_by: Annotated[
+        str | None,
+        typer.Option(
+            help="A ranking for each value of this column. A campaign of groups has one for each anyway.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Rank those who made the items, whom this column names, instead of the items: the mean score of"
+            " theirs, beside that of the groups where there are some. A campaign must have been made with it.",
+            metavar="COLUMN",
+        ),
+    ] = None,
 ) -> None:
     """Rank items, best first, with how sure that is.
+
+    Within groups, scores are above the mean of the group; those of --by are above the mean of all.
 
     [bold]pairsmith rank items.csv model.json -o ranking.csv --plot ranking.png[/bold]
     """
@@ -157,11 +177,12 @@ def rank(
         check_place(plot, [Path(items), model, output], (".png", ".svg", ".pdf"))
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
-    fitted, features = _model_and_features(items, model, id_column)
-    features = matching(fitted, features)
-    new = _new_items(fitted, features)
-    ranking = _ranking(fitted, features, level, top)
-    frame = ranking.rename_axis("id").reset_index()[["rank", "id", *ranking.columns[1:]]]
+    asked = _to_rank(items, model, id_column, group_by, by)
+    features = matching(asked.model, asked.features)
+    new = _new_items(asked.model, features)
+    ranking = _ranking(asked, features, level, top)
+    name = "id" if by is None else by
+    frame = ranking.rename_axis(name).reset_index()[["rank", name, *ranking.columns[1:]]]
     if output is None:
         print_frame(frame)
     else:
@@ -169,27 +190,36 @@ def rank(
 
         write_table(frame, output, output.suffix[1:])
     if plot is not None:
-        draw_ranking(frame, plot, level)
+        draw_ranking(frame.rename(columns={name: "id"}), plot, level)
     for path in (output, plot):
         if path is not None:
             print(printable(f"Wrote {path}"), file=sys.stderr if output is None else sys.stdout)
-    for note in (new, _caveat(fitted)):
+    for note in (new, _caveat(asked.model), asked.note):
         if note:
             print(printable(f"Note: {note}"), file=sys.stderr)
 
 
-def _ranking(
-    fitted: BradleyTerry | BradleyTerryGP, features: pd.DataFrame, level: float, top: int | None
-) -> pd.DataFrame:
+class _ToRank(NamedTuple):
+    """What to rank by, and what to rank."""
+
+    model: BradleyTerry | BradleyTerryGP
+    features: pd.DataFrame
+    groups: Any = None  # of each item, where rankings are within groups
+    by: Any = None  # who made each item, where these are ranked
+    note: str = ""  # of which to tell whoever reads the ranking
+
+
+def _ranking(asked: _ToRank, features: pd.DataFrame, level: float, top: int | None) -> pd.DataFrame:
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
-    if isinstance(fitted, BradleyTerryGP):
-        return fitted.rank(features, level, top)
-    if top is not None:
-        raise ValueError(
-            "--top is not for a linear model, which does not know what it leaves out; fit without --linear"
-        )
-    return fitted.rank(features, level)
+    if isinstance(asked.model, BradleyTerryGP):
+        return asked.model.rank(features, level, top, groups=asked.groups, by=asked.by)
+    for option, value in (("--top", top), ("--by", asked.by), ("--group-by", asked.groups)):
+        if value is not None:
+            raise ValueError(
+                f"{option} is not for a linear model, which does not know what it leaves out; fit without --linear"
+            )
+    return asked.model.rank(features, level)
 
 
 def _new_items(fitted: BradleyTerry | BradleyTerryGP, features: pd.DataFrame) -> str:
@@ -228,30 +258,71 @@ def _caveat(fitted: BradleyTerry | BradleyTerryGP) -> str:
     )
 
 
-def _model_and_features(
-    items: str, model: Path | None, id_column: str | None
-) -> tuple[BradleyTerry | BradleyTerryGP, pd.DataFrame]:
-    """What to rank by, and what to rank: a campaign has both."""
+def _to_rank(items: str, model: Path | None, id_column: str | None, group_by: str | None, by: str | None) -> _ToRank:
+    """The model and the items: a campaign has both."""
     fitted = None if model is None else load_model(model)
     if is_campaign(items):
-        asked = opening.snapshot_of(items, id_column)
-        if model is not None:
-            check_recipe(model, asked.recipe)
-        from pairsmith.campaign.learning import fit_model
-
-        fitted = fitted or fit_model(asked)
-        if fitted is None:
-            raise ValueError(f"{opening.shown(items)} has no answers yet; label some pairs first")
-        return fitted, asked.features
-    if fitted is None:
+        return _campaign_to_rank(items, fitted, model, by, id_column, group_by)
+    if model is None or fitted is None:
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
-    if model is not None and (recipe := recipe_of(model)) is not None:
+    recipe = recipe_of(model)
+    features = _features(Path(items), id_column, fitted, recipe)
+    groups = None if group_by is None else _column(items, id_column, group_by)
+    authors = None if by is None else _column(items, id_column, by)
+    told = by is None or (recipe is not None and by in recipe.written_columns)
+    return _ToRank(fitted, features, groups, authors, "" if told else _not_told(f"fit with --by {by}"))
+
+
+def _campaign_to_rank(target: str, fitted: Any, model: Path | None, by: str | None, *refused: object) -> _ToRank:
+    from pairsmith.cli.opening import shown
+
+    asked = opening.snapshot_of(target, *refused)
+    from pairsmith.campaign.learning import fit_model, with_authors
+
+    if by is not None and asked.by != by:
+        made = "without --by" if asked.by is None else f"with --by {asked.by}"
+        raise ValueError(f"--by {by}: {shown(target)} was made {made}, so it does not know that column")
+    if by is not None and fitted is None:
+        asked = with_authors(asked)
+    if model is not None:
+        check_recipe(model, asked.recipe)
+    note = "" if by is None or fitted is None else _not_told("rank the campaign without MODEL")
+    fitted = fitted or fit_model(asked)
+    if fitted is None:
+        raise ValueError(f"{shown(target)} has no answers yet; label some pairs first")
+    from pairsmith.model.gaussian_process import BradleyTerryGP
+
+    groups = asked.groups if isinstance(fitted, BradleyTerryGP) else None  # a linear model has one ranking
+    return _ToRank(fitted, asked.features, groups, asked.authors if by is not None else None, note)
+
+
+def _not_told(instead: str) -> str:
+    return (
+        "the model was not told who made the items, so it takes their makers for more alike than they are, with"
+        f" intervals that are too narrow; {instead}"
+    )
+
+
+def _column(items: str, id_column: str | None, column: str) -> Any:
+    """This column of a table of items, as text."""
+    from pairsmith.files.items import read_raw_items
+
+    if items.endswith(".npy"):
+        raise ValueError(f"{items}: a .npy file has no columns for --by and --group-by; use a table")
+    return read_raw_items(Path(items), id_column, column).groups
+
+
+def _features(
+    items: Path, id_column: str | None, fitted: BradleyTerry | BradleyTerryGP, recipe: Recipe | None
+) -> pd.DataFrame:
+    """The items of a table, with the features that the model was fitted to."""
+    if recipe is not None:
         from pairsmith.recipe.from_files import read_and_apply
 
-        return fitted, read_and_apply(Path(items), recipe, id_column, progress=sys.stderr.isatty()).features
+        return read_and_apply(items, recipe, id_column, progress=sys.stderr.isatty()).features
     from pairsmith.files.items import read_items
 
     if fitted.n_features_in_ == 0:
-        return fitted, read_items(Path(items), id_column, None).features
+        return read_items(items, id_column, None).features
     wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
-    return fitted, read_items(Path(items), id_column, wanted and [glob.escape(name) for name in wanted]).features
+    return read_items(items, id_column, wanted and [glob.escape(name) for name in wanted]).features

@@ -36,6 +36,21 @@ class Joint:
             self.mean[:n], self.spread[:n], self.own[:n], self.compared[kept], self.effects[np.ix_(kept, kept)]
         )
 
+    def part(self, rows: Ints) -> Joint:
+        """Of these items."""
+        place = np.full(len(self.mean), -1)
+        place[self.compared] = np.arange(len(self.compared))
+        kept = np.flatnonzero(place[rows] >= 0)
+        effects = self.effects[np.ix_(place[rows[kept]], place[rows[kept]])]
+        return Joint(self.mean[rows], self.spread[rows], self.own[rows], kept, effects)
+
+    def combined(self, weights: Floats) -> Joint:
+        """Of the sums `weights` f of the scores."""
+        those = weights[:, self.compared]
+        effects = those @ self.effects @ those.T + (weights * self.own) @ weights.T
+        count = len(weights)
+        return Joint(weights @ self.mean, weights @ self.spread, np.zeros(count), np.arange(count), effects)
+
     def variance(self) -> Floats:
         """Of each score."""
         found: Floats = np.einsum("ia,ia->i", self.spread, self.spread) + self.own

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pairsmith.campaign import corrections, dashboard, enrolment, goals, gold, leases, people
+from pairsmith.campaign import corrections, dashboard, enrolment, goals, gold, leases, people, wordings
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
 from pairsmith.campaign.store import Store
@@ -25,15 +25,36 @@ COMMENT, QUESTION, INSTRUCTIONS = 1000, 300, 5000
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
+def like(**example: Any) -> ConfigDict:
+    """A model with an example, which the contract shows."""
+    return ConfigDict(json_schema_extra={"examples": [example]})
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+PROGRESS = {"answers": 12, "yours": 3, "wanted": 88, "goal": 400, "quota": None, "undo": "Zk3vQyHc0m5nT1uXwR7pLA"}
+PAIR = {
+    "lease": "a8Xo2b0dJm4Kq1tYw9sVfg",
+    "prompt": {"kind": "text", "text": "Why is the sky blue?"},
+    "left_id": "a-17",
+    "right_id": "b-17",
+    "left": [{"kind": "text", "text": "Air scatters blue light most."}],
+    "wording": {"number": 1, "question": "Which answer is better?", "instructions": ""},
+    "right": [{"kind": "markdown", "text": "Because of the *sea*.", "html": "<p>Because of the <em>sea</em>.</p>"}],
+}
+
+
 class Want(Strict):
+    model_config = like(holding=[]) | {"extra": "forbid"}
+
     holding: list[Token] = Field([], max_length=8, description="Leases you have already: another one is wanted.")
 
 
 class Answer(Strict):
+    model_config = like(lease=PAIR["lease"], choice="left", seconds=4.2) | {"extra": "forbid"}
+
     lease: Token = Field(description="The pair, as it was given to you.")
     choice: Literal["left", "right", "tie", "skip"]
     seconds: float | None = Field(None, ge=0, le=86400, allow_inf_nan=False, description="How long it took.")
@@ -44,11 +65,13 @@ class Answer(Strict):
 
 
 class Undo(Strict):
+    model_config = like(lease=PROGRESS["undo"]) | {"extra": "forbid"}
+
     lease: Token = Field(description="The lease that was answered last; progress names it.")
 
 
 class Part(BaseModel):
-    """A piece of an item: text, html (of Markdown, sanitised), or the url of an image or a sound."""
+    """A piece of an item: text, html (of Markdown, whose source is the text), or the url of an image or a sound."""
 
     kind: Literal["text", "markdown", "image", "audio"]
     text: str | None = None
@@ -64,14 +87,37 @@ class Wording(BaseModel):
     instructions: str = Field(description="As HTML (of Markdown, sanitised).")
 
 
+class Campaign(BaseModel):
+    model_config = like(
+        question="Which answer is better?",
+        instructions="Look at *facts* first.",
+        ties=True,
+        graded=False,
+        comments=False,
+    )
+
+    question: str
+    instructions: str = Field(description="Markdown; empty where there are none.")
+    ties: bool = Field(description="Whether a choice may be tie.")
+    graded: bool = Field(description="Whether left and right may have a strength.")
+    comments: bool
+
+
 class Pair(BaseModel):
+    model_config = like(**PAIR)
+
     lease: str = Field(description="Names this pair, on these sides, shown to you; the answer needs it.")
+    prompt: Part | None = Field(default=None, description="What both items answer, where there is a prompt.")
+    left_id: str
+    right_id: str
     left: list[Part]
     right: list[Part]
     wording: Wording
 
 
 class Progress(BaseModel):
+    model_config = like(**PROGRESS)
+
     answers: int = Field(description="Answers of everybody.")
     yours: int
     wanted: int = Field(description="Answers still to be given to the pairs planned so far.")
@@ -81,6 +127,8 @@ class Progress(BaseModel):
 
 
 class Next(BaseModel):
+    model_config = like(pair=PAIR, over=None, progress=PROGRESS)
+
     pair: Pair | None = Field(description="null: no pair is waiting for you now; see over.")
     over: Literal["paused", "closed", "deadline", "answers", "until", "quota", "exhausted", "yours"] | None = Field(
         default=None,
@@ -91,28 +139,40 @@ class Next(BaseModel):
 
 
 class Taken(BaseModel):
+    model_config = like(counted=True, progress=PROGRESS)
+
     counted: bool = Field(description="false: this lease was answered before; the first answer stands.")
     progress: Progress
 
 
 class Act(Strict):
+    model_config = like(action="pause") | {"extra": "forbid"}
+
     action: Literal["pause", "resume", "close", "reopen"] = Field(description="What to do with the campaign.")
 
 
 class State(BaseModel):
+    model_config = like(state="paused")
+
     state: Literal["open", "paused", "closed"]
 
 
 class Enrol(Strict):
+    model_config = like(link="Zk3vQyHc0m5nT1uXwR7pLA", name="Anna") | {"extra": "forbid"}
+
     link: Token = Field(description="The token of a link by which people invite themselves.")
     name: str = Field(max_length=people.LONGEST, description="Who you are; nobody else has this name.")
 
 
 class Enrolled(BaseModel):
+    model_config = like(enrolled=True)
+
     enrolled: bool = Field(description="Your invite is in a cookie of this response.")
 
 
 class Held(BaseModel):
+    model_config = like(held=[PAIR["lease"]])
+
     held: list[str] = Field(description="Those that are still yours to answer; the others were answered or passed on.")
 
 
@@ -127,11 +187,17 @@ class Ranked(BaseModel):
 
 
 class Ranking(BaseModel):
+    model_config = like(
+        answers=100, items=[{"rank": 1, "id": "a-17", "score": 1.2, "low": 0.7, "high": 1.7, "best": 1, "worst": 2}]
+    )
+
     answers: int = Field(description="How many answers it is based on.")
     items: list[Ranked]
 
 
 class Problem(BaseModel):
+    model_config = like(detail="this pair was not shown to you")
+
     detail: str
 
 
@@ -156,6 +222,19 @@ def labelling(store: Store, access: Access) -> APIRouter:
 
     def progress_of(person: int) -> Progress:
         return Progress(**leases.progress(store, person))
+
+    @router.get("/campaign")
+    def campaign(request: Request) -> Campaign:
+        """What is asked of each pair, and which answers there are."""
+        access.person(request, "labeller")
+        wording, settings = wordings.current(store), store.settings
+        return Campaign(
+            question=wording.question,
+            instructions=wording.instructions,
+            ties=settings.ties,
+            graded=settings.graded,
+            comments=settings.comments,
+        )
 
     @router.post("/next")
     def next_pair(want: Want, request: Request) -> Next:
@@ -253,16 +332,19 @@ def _pair(store: Store, lease: Lease | None) -> Pair | None:
         [part_of(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
         for row in (lease.left, lease.right)
     )
+    text, names = store.prompt(lease.left), store.items.features.index
+    prompt = None if text is None else part_of(lease.left, 0, store.settings.prompt_kind, text)
+    ids = {"left_id": names[lease.left], "right_id": names[lease.right]}
     number, question, instructions = store.wording(lease.wording)
     wording = Wording(number=number, question=question, instructions=render(instructions))
-    return Pair(lease=lease.token, left=left, right=right, wording=wording)
+    return Pair(lease=lease.token, prompt=prompt, left=left, right=right, wording=wording, **ids)
 
 
 def part_of(row: int, at: int, kind: str, value: str) -> Part:
     if kind in MEDIA:
         return Part.model_validate({"kind": kind, "url": f"/media/{row}/{at}"})
     if kind == "markdown":
-        return Part(kind="markdown", html=render(value))
+        return Part(kind="markdown", text=value, html=render(value))
     return Part(kind="text", text=value)
 
 

@@ -15,7 +15,7 @@ from pairsmith.campaign import browse, corrections, wordings
 from pairsmith.campaign.schema import SECOND
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.access import Access
-from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, part_of
+from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, part_of
 from pairsmith.campaign.web.markdown import render
 from pairsmith.campaign.web.pages import TEMPLATES
 
@@ -25,20 +25,28 @@ Text = Annotated[str, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 
 
 class Exclusion(Strict):
+    model_config = like(name="anna", excluded=True) | {"extra": "forbid"}
+
     name: str = Field(max_length=1000, pattern=r"^[^\x00]*$", description="Of the labeller.")
     excluded: bool = Field(description="true: none of their answers counts; false: they count again.")
 
 
 class Excluded(BaseModel):
+    model_config = like(answers=40)
+
     answers: int = Field(description="That do not count now, or count again.")
 
 
 class Strike(Strict):
+    model_config = like(answer=17, struck=True) | {"extra": "forbid"}
+
     answer: Number = Field(description="Its number, as the page of answers has it.")
     struck: bool = Field(description="true: it does not count; false: it counts again.")
 
 
 class NewWording(Strict):
+    model_config = like(question="Which answer is better?", instructions="Look at *facts* first.") | {"extra": "forbid"}
+
     question: str = Field(
         max_length=QUESTION, pattern=r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$", description="One line."
     )
@@ -46,6 +54,8 @@ class NewWording(Strict):
 
 
 class Worded(BaseModel):
+    model_config = like(number=2)
+
     number: int = Field(description="Of the wording that is shown from now on.")
 
 

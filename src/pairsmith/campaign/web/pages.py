@@ -59,6 +59,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
             "learned": dashboard.LEARNED,
             "people_columns": dashboard.PEOPLE_COLUMNS,
             "actions": goals.ACTIONS,
+            "judge_columns": dashboard.JUDGE_COLUMNS,
         }
         return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)
 

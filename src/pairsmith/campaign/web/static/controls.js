@@ -78,7 +78,8 @@ function scroll(event) {
   const long = longParts();
   if (long.length === 0 || long.includes(event.target)) return true; // the browser does it
   const hovered = long.filter((parts) => parts.matches(":hover"));
-  for (const parts of hovered.length ? hovered : long) {
+  const items = long.filter((parts) => !parts.matches(".prompt")); // which are read after the prompt
+  for (const parts of [hovered, items, long].find((some) => some.length)) {
     const by = down === 0 ? (event.key === "ArrowDown" ? 60 : -60) : 0.9 * down * parts.clientHeight;
     parts.scrollBy({ top: by });
   }

@@ -53,6 +53,17 @@ function fillPeople(found, excluded) {
   }));
 }
 
+// How far programs agree with people.
+function fillJudges(rows) {
+  find("programs").hidden = rows.length === 0;
+  const columns = [...find("judges").tHead.rows[0].cells].map((head) => head.dataset);
+  find("judges").tBodies[0].replaceChildren(...rows.map((row) => {
+    const line = document.createElement("tr");
+    for (const { key, format } of columns) line.insertCell().textContent = formats[format](row[key]);
+    return line;
+  }));
+}
+
 function tellProblem(text) {
   find("problem").hidden = text === "";
   find("problem").textContent = text;
@@ -64,7 +75,7 @@ function tellAdvice(advice) {
   find("advice").classList.toggle("stop", advice.stop);
 }
 
-function drawReport({ curve, advice, people, learned }, ranking, items, excluded) {
+function drawReport({ curve, advice, people, judges, learned }, ranking, items, excluded) {
   tellAdvice(advice);
   fillLearned(learned);
   chart("auc", curve, [{ key: "auc", kind: "one" }], (value) => value.toFixed(2));
@@ -73,6 +84,7 @@ function drawReport({ curve, advice, people, learned }, ranking, items, excluded
     (value) => value.toFixed(value < 10 ? 1 : 0));
   caterpillar(ranking, items);
   fillPeople(people, excluded);
+  fillJudges(judges);
 }
 
 async function keepUpToDate() {

@@ -34,10 +34,15 @@ const makers = { image: (part) => pictureOf(part.url), audio: soundOf };
 // Elements are made when a pair arrives, so that its pictures load before it is shown.
 export function withElements(pair) {
   const elementsOf = (parts) => parts.map((part) => (makers[part.kind] || textOf)(part));
-  return pair && { ...pair, elements: SIDES.map((side) => elementsOf(pair[side])) };
+  return pair && {
+    ...pair,
+    elements: SIDES.map((side) => elementsOf(pair[side])),
+    above: pair.prompt ? elementsOf([pair.prompt]) : [],
+  };
 }
 
 export function putOnScreen(pair) {
+  putPrompt(pair ? pair.above : []);
   SIDES.forEach((side, at) => {
     const parts = find(side).querySelector(".parts");
     parts.replaceChildren(...(pair ? pair.elements[at] : []));
@@ -46,6 +51,16 @@ export function putOnScreen(pair) {
   });
   nameSides();
   letLongPartsScroll();
+}
+
+// What both items answer, above them. A prompt that stays the same stays where it was scrolled to.
+function putPrompt(elements) {
+  const place = find("prompt").querySelector(".prompt");
+  find("prompt").hidden = elements.length === 0;
+  const same = elements.length > 0 && place.innerHTML === elements[0].outerHTML;
+  if (same) return;
+  place.replaceChildren(...elements);
+  place.scrollTop = 0;
 }
 
 function nameSides() {
@@ -62,7 +77,7 @@ function nameSides() {
   }
 }
 
-export const longParts = () => [...document.querySelectorAll(".parts")]
+export const longParts = () => [...document.querySelectorAll(".parts, .prompt")]
   .filter((parts) => parts.scrollHeight > parts.clientHeight + 1);
 
 export const somethingScrolls = () => longParts().length > 0
@@ -71,7 +86,7 @@ export const somethingScrolls = () => longParts().length > 0
 // What is too long for its place can be reached by Tab, and scrolled by keys; then the arrow down is no tie.
 function letLongPartsScroll() {
   const long = longParts();
-  for (const parts of document.querySelectorAll(".parts")) parts.tabIndex = long.includes(parts) ? 0 : -1;
+  for (const parts of document.querySelectorAll(".parts, .prompt")) parts.tabIndex = long.includes(parts) ? 0 : -1;
   const key = document.querySelector("[data-choice=tie] kbd");
   if (key) key.textContent = somethingScrolls() ? "T" : "↓";
 }

@@ -1,0 +1,135 @@
+"""pairsmith judge: a program or a language model that answers pairs of a campaign."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pairsmith.campaign import counted
+from pairsmith.cli.interruption import leaving
+from pairsmith.cli.label import check_origin
+from pairsmith.cli.opening import Campaign, open_campaign, say, shown
+
+if TYPE_CHECKING:
+    from pairsmith.campaign.judge import Ask, Tally
+    from pairsmith.campaign.store import Store
+
+KEY = "OPENAI_API_KEY"
+
+
+def judge(
+    target: Campaign,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            help="A program to ask: it reads a pair as JSON and prints left, right, tie or skip, or a JSON object with"
+            " that as its choice.",
+            metavar="COMMAND",
+        ),
+    ] = None,
+    http: Annotated[
+        str | None,
+        typer.Option(help="An OpenAI-compatible endpoint for chat completions to ask instead.", metavar="URL"),
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model's name, for --http.", metavar="NAME")] = None,
+    key_from: Annotated[
+        str, typer.Option(help="The environment variable that holds the key for --http.", metavar="VARIABLE")
+    ] = KEY,
+    temperature: Annotated[float | None, typer.Option(help="For --http. Default: the endpoint's own.", min=0)] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Whose the answers are. Default: the model's or the program's name.")
+    ] = None,
+    both_sides: Annotated[
+        bool,
+        typer.Option(
+            "--both-sides",
+            help="Ask each pair on both sides. An answer that goes with the side is a tie, or skipped without ties.",
+        ),
+    ] = False,
+    answers: Annotated[
+        int | None,
+        typer.Option(
+            help="Stop after so many answers, and plan rounds until then. Default: the pairs that are waiting.",
+            metavar="COUNT",
+            min=1,
+        ),
+    ] = None,
+    per_minute: Annotated[float | None, typer.Option(help="Requests a minute at most.", metavar="COUNT")] = None,
+    tries: Annotated[int, typer.Option(help="So often a pair is asked at most.", metavar="COUNT", min=1)] = 4,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a reply.", metavar="SECONDS")] = 120.0,
+) -> None:
+    """Have a program or a language model answer pairs, beside the people or alone.
+
+    It can be stopped at any time, and the same command goes on.
+
+    [bold]pairsmith judge answers.db --command './judge.sh' --both-sides --answers 200[/bold]
+    """
+    if (command is None) == (http is None):
+        raise ValueError("name the judge by either --command or --http")
+    for option, value in (("--per-minute", per_minute), ("--timeout", timeout)):
+        if value is not None and not value > 0:
+            raise ValueError(f"{option} must be above 0, got {value}")
+    with open_campaign(target) as store:
+        check_origin(store, trusted=False)
+        from pairsmith.campaign import judge as judging
+        from pairsmith.campaign.pace import waiting
+        from pairsmith.recipe.progress import Progress
+
+        ask = _asking(command, http, model, key_from, timeout, temperature)
+        person = judging.enrol(store, name or model or os.path.basename(shlex.split(command or "")[0]))
+        patience = judging.Patience(tries, per_minute)
+        with (
+            leaving(f"Every answer so far is in {shown(target)}; the same command goes on from there."),
+            Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
+        ):
+            advance = bar.over("judged", answers or max(1, waiting(store).free))
+            tally = judging.judge(
+                store, person, ask, most=answers, both_sides=both_sides, patience=patience, tell=lambda _: advance(1)
+            )
+        store.check()
+        _summarise(store, person, tally, answers)
+
+
+def _asking(
+    command: str | None, url: str | None, model: str | None, key_from: str, timeout: float, temperature: float | None
+) -> Ask:
+    from pairsmith.campaign.asking import by_command, by_http
+
+    if url is None:
+        if model is not None or temperature is not None:
+            raise ValueError("--model and --temperature are for --http; leave them out")
+        return by_command(command or "", timeout)
+    if model is None:
+        raise ValueError("--model is missing: name the model that --http is to ask")
+    key = os.environ.get(key_from)
+    if key is None and key_from != KEY:
+        raise ValueError(f"--key-from {key_from}: there is no such environment variable")
+    return by_http(url, model, key, timeout, temperature)
+
+
+def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
+    """What was done, and how far it agrees with the people."""
+    import sqlalchemy as sa
+
+    from pairsmith.campaign.agreement import judges_against_people
+    from pairsmith.campaign.answers import standing
+    from pairsmith.campaign.schema import people
+
+    say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
+    if tally.both:
+        say(f"Asked on both sides: {counted(tally.both, 'pair')}; the answer went with the side in {tally.changed}.")
+    if tally.malformed or tally.retried:
+        say(f"Malformed replies: {tally.malformed}. Requests without a reply: {tally.retried}.")
+    if wanted is not None and tally.answers < wanted:
+        say("No other pair can be asked now.")
+    with store.reading() as connection:
+        name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
+        rows = [row for row in judges_against_people(standing(connection, store.target)) if row["name"] == name]
+    for row in rows:
+        among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
+        say(f"Agrees with people on {row['agrees']:.0%} of {counted(row['pairs'], 'pair')} (90% interval"
+            f" {row['low']:.0%} to {row['high']:.0%}){among}.")  # fmt: skip

@@ -1,0 +1,185 @@
+"""A judge that is a program: leases, tries, both sides."""
+
+import json
+
+import pytest
+
+from campaigns import answer_next
+from pairsmith.campaign import judge as judging
+from pairsmith.campaign import leases, people
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.judge import Malformed, Patience, Unavailable, enrol, judge, read_reply
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self):
+        self.now, self.slept = 0.0, []
+
+    def clock(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def patience(self, **options):
+        return Patience(**options, clock=self.clock, sleep=self.sleep)
+
+
+def better(pair):
+    """Prefers the greater id, wherever it stands."""
+    return "left" if pair["left"]["id"] > pair["right"]["id"] else "right"
+
+
+def test_answers_are_those_of_the_judge_and_on_disk(target, make):
+    store = make(target)
+    asked = []
+
+    def ask(pair):
+        asked.append(pair)
+        return json.dumps({"choice": better(pair)})
+
+    tally = judge(store, enrol(store, "bot"), ask)
+    assert (tally.answers, tally.skipped, tally.malformed) == (10, 0, 0)
+    with Store(target) as again:
+        given = take_snapshot(again).answers
+    assert set(given["labeller"]) == {"bot"}
+    assert given["program"].all()
+    assert (given["outcome"] == -1).all()  # the second id of a pair is the greater
+    pair = asked[0]
+    assert pair["question"] == "Which is better?"
+    assert pair["choices"] == ["left", "right", "tie", "skip"]
+    assert pair["prompt"] is None
+    assert pair["left"] == {"id": pair["left"]["id"], "parts": [{"kind": "text", "text": pair["left"]["id"]}]}
+
+
+def test_a_budget_is_kept_and_rounds_are_planned_for_it(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=5, k=4)
+    person = enrol(store, "bot")
+    assert judge(store, person, better, most=3).answers == 3
+    assert judge(store, person, better, most=4).answers == 4  # goes on, into the next round
+    assert len(take_snapshot(store).answers) == 7
+    assert judge(store, person, better, most=1000).answers == 10 - 7  # then there are no pairs
+    assert judge(store, person, better).answers == 0
+
+
+def test_both_sides(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    sides = []
+
+    def lean(pair):
+        """Prefers the left, except for the first two pairs."""
+        sides.append((pair["left"]["id"], pair["right"]["id"]))
+        return better(pair) if len(sides) <= 4 else "left"
+
+    tally = judge(store, enrol(store, "bot"), lean, both_sides=True)
+    assert sides[0] == sides[1][::-1]
+    assert (tally.both, tally.changed, tally.answers, tally.ties) == (10, 8, 10, 8)
+    outcomes = take_snapshot(store).answers["outcome"]
+    assert sorted(outcomes) == [-1] * 2 + [0] * 8
+
+
+def test_without_ties_what_goes_with_the_side_is_skipped(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), ties=False)
+    asked = []
+    tally = judge(store, enrol(store, "bot"), lambda pair: asked.append(pair) or "left", both_sides=True)
+    assert (tally.answers, tally.skipped, tally.changed) == (0, 10, 10)
+    assert asked[0]["choices"] == ["left", "right", "skip"]
+    assert len(take_snapshot(store).answers) == 0
+    answer_next(store)  # people are asked all the same
+
+
+def test_malformed_replies_are_counted_asked_again_and_skipped_in_the_end(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    replies = iter(["dunno", "", '{"choice": 3}', *["Left."] * 20])
+    tally = judge(store, enrol(store, "bot"), lambda _: next(replies), patience=Time().patience(tries=2))
+    assert (tally.malformed, tally.skipped, tally.answers) == (3, 1, 9)
+
+
+def test_who_does_not_reply_is_asked_again_later_and_later(tmp_path, make):
+    store, time, failures = make(str(tmp_path / "t.db")), Time(), [None, None, 30.0]
+
+    def ask(pair):
+        if failures:
+            raise Unavailable("busy", failures.pop(0))
+        return better(pair)
+
+    tally = judge(store, enrol(store, "bot"), ask, patience=time.patience(tries=4), most=2)
+    assert (tally.answers, tally.retried) == (2, 3)
+    assert time.slept == [1.0, 2.0, 30.0]
+
+
+def test_who_never_replies_ends_it_and_holds_no_pair(tmp_path, make):
+    store, person = make(str(tmp_path / "t.db"), k=1), None
+
+    def ask(_):
+        raise Unavailable("no route")
+
+    person = enrol(store, "bot")
+    with pytest.raises(CampaignError, match="no reply from the judge after 3 requests: no route"):
+        judge(store, person, ask, patience=Time().patience(tries=3))
+    assert leases.next_pair(store, people.local_person(store)) is not None  # the only pair there is
+
+
+def test_an_interruption_leaves_nothing_half_and_the_judge_goes_on(tmp_path, make):
+    store, count = make(str(tmp_path / "t.db")), []
+
+    def ask(pair):
+        count.append(1)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+        return better(pair)
+
+    person = enrol(store, "bot")
+    with pytest.raises(KeyboardInterrupt):
+        judge(store, person, ask)
+    assert len(take_snapshot(store).answers) == 3
+    assert judge(store, person, ask).answers == 7
+
+
+def test_requests_keep_to_the_rate(tmp_path, make):
+    store, time = make(str(tmp_path / "t.db")), Time()
+    judge(store, enrol(store, "bot"), better, patience=time.patience(per_minute=30), most=4, both_sides=True)
+    assert time.slept == [2.0] * 7
+
+
+def test_nobody_is_taken_for_a_program(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    people.invite(store, "anna")
+    answer_next(store)
+    for name in ("anna", people.LOCAL):
+        with pytest.raises(CampaignError, match=f"'{name}' is one of the people of this campaign"):
+            enrol(store, name)
+    assert enrol(store, "bot") == enrol(store, "bot")
+
+
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ("left", "left"),
+        (" **Right**.\n", "right"),
+        ('{"choice": "tie"}', "tie"),
+        ('I think {so}: ```json\n{"why": {"a": 1}, "choice": "Left"}\n```', "left"),
+        ('{"choice": "left"} no, {"choice": "right"}', "right"),
+        ("", None),
+        ("left or right", None),
+        ('{"choice": ["left"]}', None),
+        ('["left"]', None),
+        ("{" * 3000, None),
+    ],
+)
+def test_replies(reply, choice):
+    if choice is None:
+        with pytest.raises(Malformed):
+            read_reply(reply, list(judging.CHOICES))
+    else:
+        assert read_reply(reply, list(judging.CHOICES)) == choice
+
+
+def test_a_tie_that_cannot_be_is_no_answer():
+    with pytest.raises(Malformed):
+        read_reply("tie", ["left", "right", "skip"])

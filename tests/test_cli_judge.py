@@ -1,0 +1,123 @@
+"""pairsmith judge."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from campaigns import CREATE, answer_next, chat
+from pairsmith.campaign.report import make_report
+from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
+
+LEFT = "#!/bin/sh\ncat > last.json\necho left\n"
+
+
+@pytest.fixture
+def campaign(folder, run):
+    """A campaign of six pairs, c.db, and a judge who always says left."""
+    assert run(*CREATE, "--show", "text:note")[0] == 0
+    script(LEFT)
+    return folder
+
+
+def script(text):
+    path = Path("judge.sh")
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+def test_a_shell_script_judges_beside_people(run, campaign):
+    assert run("campaign", "create", "two.db", *CREATE[3:], "--show", "text:note", "--answers-per-pair", "2")[0] == 0
+    with Store("two.db") as store:
+        for _ in range(6):
+            answer_next(store, "left")
+    code, out, err = run("judge", "two.db", "--command", "./judge.sh")
+    assert (code, err) == (0, "")
+    assert out.startswith("6 answers, 0 ties among them; 0 skipped.\nAgrees with people on ")
+    assert "of 6 pairs (90% interval" in out
+    with Store("two.db") as store:
+        snapshot = take_snapshot(store)
+        assert set(snapshot.answers["labeller"]) == {"local", "judge.sh"}
+        (row,) = make_report(snapshot)["judges"]
+        assert (row["name"], row["pairs"]) == ("judge.sh", 6)
+    assert '"question": "Which?"' in Path("last.json").read_text()
+
+
+def test_both_sides_a_budget_and_going_on(run, campaign):
+    code, out, _ = run("judge", "c.db", "--command", "./judge.sh", "--both-sides", "--answers", "2", "--name", "bot")
+    assert code == 0
+    assert out == (
+        "2 answers, 2 ties among them; 0 skipped.\nAsked on both sides: 2 pairs; the answer went with the side in 2.\n"
+    )
+    assert run("judge", "c.db", "--command", "./judge.sh", "--name", "bot")[1].startswith("4 answers, 0 ties")
+    with Store("c.db") as store:
+        assert set(take_snapshot(store).answers["labeller"]) == {"bot"}
+
+
+def test_malformed_replies_are_said(run, campaign):
+    script("#!/bin/sh\ncat > /dev/null\necho perhaps\n")
+    code, out, _ = run("judge", "c.db", "--command", "./judge.sh", "--tries", "2")
+    assert code == 0
+    assert out == ("0 answers, 0 ties among them; 6 skipped.\nMalformed replies: 12. Requests without a reply: 0.\n")
+
+
+def test_an_endpoint_judges(run, campaign, endpoint, monkeypatch):
+    url, seen = endpoint(chat('{"choice": "right"}'))
+    monkeypatch.setenv("MY_KEY", "secret")
+    code, out, err = run("judge", "c.db", "--http", url, "--model", "some-model", "--key-from", "MY_KEY")
+    assert (code, err) == (0, "")
+    assert out.startswith("6 answers")
+    assert seen[0][0]["Authorization"] == "Bearer secret"
+    with Store("c.db") as store:
+        assert set(take_snapshot(store).answers["labeller"]) == {"some-model"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "name the judge by either --command or --http"),
+        ("--command ./judge.sh --http http://x", "name the judge by either"),
+        ("--command ./none.sh", "--command: there is no program './none.sh'"),
+        ("--command ./judge.sh --model m", "--model and --temperature are for --http"),
+        ("--http http://127.0.0.1:1", "--model is missing"),
+        ("--http ftp://x --model m", "is no URL of a chat endpoint"),
+        ("--http http://127.0.0.1:1 --model m --key-from NO_SUCH", "--key-from NO_SUCH: there is no such environment"),
+        ("--command ./judge.sh --per-minute 0", "--per-minute must be above 0"),
+        ("--command ./judge.sh --tries 0", "--tries"),
+    ],
+)
+def test_what_cannot_be_is_one_line(run, campaign, options, said):
+    code, _, err = run("judge", "c.db", *options.split())
+    assert (code, err.count("\n")) == (2, 1)
+    assert said in err
+
+
+def test_a_judge_that_is_not_there_is_one_line_and_nothing_is_kept(run, campaign):
+    script("#!/bin/sh\necho no money >&2\nexit 1\n")
+    code, _, err = run("judge", "c.db", "--command", "./judge.sh", "--tries", "1")
+    assert (code, err) == (
+        2,
+        "Error: no reply from the judge after 1 request: ./judge.sh ended with code 1: no money\n",
+    )
+
+
+def test_interrupted_it_says_what_is_kept(run, campaign, monkeypatch):
+    from pairsmith.campaign import asking
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(asking, "by_command", lambda *_: interrupted)
+    code, _, err = run("judge", "c.db", "--command", "./judge.sh")
+    assert (code, err) == (130, "Interrupted. Every answer so far is in c.db; the same command goes on from there.\n")
+
+
+def test_files_of_a_foreign_campaign_are_handed_to_nobody(run, folder, elsewhere):
+    run(*CREATE, "--show", "image:path")
+    script(LEFT)
+    elsewhere()
+    code, _, err = run("judge", "c.db", "--command", "./judge.sh")
+    assert code == 2
+    assert "pairsmith campaign trust c.db" in err
+    assert not Path("last.json").exists()

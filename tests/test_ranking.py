@@ -1,0 +1,141 @@
+"""Rankings of items, of items within groups, and of those who made them."""
+
+import numpy as np
+import pytest
+
+import pairsmith as ps
+from pairsmith.model.joint import Joint
+from pairsmith.model.ranking import author_weights, ranked, ranked_authors, ranked_in_groups
+
+
+def posterior(n=12, seed=0):
+    """A joint posterior with all its parts, and its mean and covariance written out."""
+    rng = np.random.default_rng(seed)
+    compared = np.sort(rng.choice(n, n - 3, replace=False))
+    root = rng.standard_normal((n - 3, n - 3)) / 2
+    own = np.full(n, 0.7)
+    own[compared] = 0.0
+    joint = Joint(rng.standard_normal(n), rng.standard_normal((n, 2)) / 2, own, compared, root @ root.T)
+    S = joint.spread @ joint.spread.T + np.diag(own)
+    S[np.ix_(compared, compared)] += root @ root.T
+    return joint, joint.mean, S
+
+
+def test_ranking_within_groups_is_by_what_sets_items_apart_there():
+    joint, mean, S = posterior()
+    groups = np.array(list("abcb") * 3)
+    table = ranked_in_groups(joint, None, groups, np.random.default_rng(0), 0.9)
+    assert list(dict.fromkeys(table["group"])) == ["a", "b", "c"]
+    draws = np.random.default_rng(1).multivariate_normal(mean, S, 40_000)
+    for group, own in table.groupby("group"):
+        rows = np.flatnonzero(groups == group)
+        apart = draws[:, rows] - draws[:, rows].mean(axis=1, keepdims=True)
+        assert sorted(own.index) == list(rows)
+        assert list(own["rank"]) == list(range(1, len(rows) + 1))
+        place = np.searchsorted(rows, own.index)
+        np.testing.assert_allclose(own["score"], mean[own.index] - mean[rows].mean())
+        np.testing.assert_allclose(own["error"], apart.std(axis=0)[place], rtol=0.03)
+        above = (apart[:, place[:-1]] > apart[:, place[1:]]).mean(axis=0)
+        np.testing.assert_allclose(own["above_next"][:-1], above, atol=0.01)
+        assert own["worst"].max() <= len(rows)
+
+
+def test_the_score_of_an_author_is_the_mean_over_their_items():
+    joint, mean, S = posterior()
+    by = np.array(list("xyzz") * 3)
+    table = ranked_authors(joint, by, None, np.random.default_rng(0), 0.8)
+    draws = np.random.default_rng(1).multivariate_normal(mean, S, 40_000)
+    theirs = np.column_stack([draws[:, by == name].mean(axis=1) for name in table.index])
+    theirs -= theirs.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(table["score"], theirs.mean(axis=0), atol=0.02)
+    np.testing.assert_allclose(table["error"], theirs.std(axis=0), rtol=0.03)
+    np.testing.assert_allclose(table["low"], np.quantile(theirs, 0.1, axis=0), atol=0.03)
+    np.testing.assert_allclose(table["above_next"][:-1], (np.diff(theirs) < 0).mean(axis=0), atol=0.01)
+    assert dict(table["items"]) == {"x": 3, "y": 3, "z": 6}
+    assert list(table["score"]) == sorted(table["score"], reverse=True)
+
+
+def test_with_all_authors_in_all_groups_groups_change_nothing():
+    author, group = np.tile(np.arange(3), 4), np.repeat(np.arange(4), 3)
+    np.testing.assert_allclose(
+        author_weights(author, group, list("xyz")), author_weights(author, None, list("xyz")), atol=1e-12
+    )
+
+
+def test_who_answered_the_easier_prompts_is_no_better_off():
+    """Where scores are exactly author plus group, the authors' parts come out, whoever answered what."""
+    rng = np.random.default_rng(3)
+    author, group = np.array([0, 1, 1, 2, 0, 2, 3, 3, 1]), np.array([0, 0, 1, 1, 2, 2, 2, 3, 3])
+    skill, ease = rng.standard_normal(4), 5 * rng.standard_normal(4)
+    weights = author_weights(author, group, list("wxyz"))
+    np.testing.assert_allclose(weights @ (skill[author] + ease[group]), skill - skill.mean(), atol=1e-10)
+    # The same by least squares, written out.
+    X = np.hstack([np.eye(4)[author], np.eye(4)[group]])
+    scores = rng.standard_normal(9)
+    found = np.linalg.lstsq(X, scores, rcond=None)[0][:4]
+    np.testing.assert_allclose(weights @ scores, found - found.mean(), atol=1e-10)
+
+
+def test_authors_that_nothing_compares_are_refused():
+    joint, *_ = posterior()
+    rng = np.random.default_rng(0)
+    by, groups = list("xyxyxyzvzvzv"), list("aabbccddeeff")
+    with pytest.raises(ValueError, match="by: 'x' and 'z' have no items in the same group"):
+        ranked_authors(joint, by, groups, rng, 0.9)
+    with pytest.raises(ValueError, match="by names only 'x'; a ranking needs at least two"):
+        ranked_authors(joint, ["x"] * 12, None, rng, 0.9)
+    with pytest.raises(ValueError, match="by has 3 values, but there are 12 items"):
+        ranked_authors(joint, list("xyz"), None, rng, 0.9)
+    with pytest.raises(ValueError, match="groups has no value for item 1"):
+        ranked_in_groups(joint, None, ["a", None] * 6, rng, 0.9)
+
+
+def answered_prompts(seed):
+    """Three authors answer twelve prompts: who wrote what, to which prompt, true scores, and 144 answers about them."""
+    rng = np.random.default_rng(seed)
+    author, prompt = np.tile(np.arange(3), 12), np.repeat(np.arange(12), 3)
+    truth = np.array([1.5, 0.0, -1.5])[author] + 0.3 * rng.standard_normal(36) + 2 * rng.standard_normal(12)[prompt]
+    pairs = np.array([(3 * p + i, 3 * p + j) for p in range(12) for i, j in ((0, 1), (0, 2), (1, 2)) for _ in range(4)])
+    wins = np.where(rng.random(len(pairs)) < 1 / (1 + np.exp(truth[pairs[:, 1]] - truth[pairs[:, 0]])), 1, -1)
+    return author, prompt, truth, {"comparisons": pairs, "outcomes": wins}
+
+
+def test_intervals_of_authors_cover_what_is_true_where_the_model_knows_authors():
+    covered = []
+    for seed in range(6):
+        author, prompt, truth, known = answered_prompts(seed)
+        X = np.eye(3)[author]
+        model = ps.BradleyTerryGP(smooth=False, warm_start=True).fit(X, **known)
+        table = model.rank(X, by=author, groups=prompt).sort_index()
+        own = np.array([truth[author == one].mean() for one in range(3)])
+        own -= own.mean()
+        covered += list((table["low"] < own) & (own < table["high"]))
+    assert np.mean(covered) > 0.75
+
+
+def test_a_model_ranks_items_groups_and_authors():
+    author, prompt, _, known = answered_prompts(0)
+    X = np.eye(3)[author]
+    model = ps.BradleyTerryGP(warm_start=True).fit(X, **known)
+    names = np.array(["good", "fair", "poor"])[author]
+    table = model.rank(X, by=names, groups=prompt)
+    assert list(table.index) == ["good", "fair", "poor"]
+    assert (table["above_next"][:-1] > 0.95).all()
+    within = model.rank(X, groups=prompt)
+    assert len(within) == 36
+    assert (within.groupby("group")["score"].mean().abs() < 1e-9).all()
+    with pytest.raises(ValueError, match="top is of items"):
+        model.rank(X, by=names, top=2)
+
+
+def test_an_item_alone_in_its_group_is_first_without_doubt():
+    joint, *_ = posterior(4)
+    table = ranked_in_groups(joint, None, ["a", "b", "b", "b"], np.random.default_rng(0), 0.9, top=1)
+    assert table.iloc[0][["rank", "score", "error", "best", "worst", "in_top"]].tolist() == [1, 0, 0, 1, 1, 1]
+
+
+def test_all_items_are_ranked_by_the_scores_themselves():
+    joint, mean, S = posterior()
+    table = ranked(joint, None, np.random.default_rng(0), 0.9)
+    np.testing.assert_allclose(table["score"], np.sort(mean)[::-1])
+    np.testing.assert_allclose(table["error"], np.sqrt(np.diag(S))[table.index])
