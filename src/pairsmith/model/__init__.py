@@ -17,7 +17,7 @@ A model that also learns what features do not say, and knows what it does not kn
     variances                 how large each part is, by that evidence
     feature_map               features standardised, and smooth functions of them
     learned                   all of it put together, from answers to a posterior
-    joint                     what the posterior says about the order of items
+    joint                     what the posterior says about the order of items; ranking: the table of it, group by group
     imagined                  scores drawn with their variances: what could be true, for simulations
     raters                    how well each rater tells items apart
     left_out                  each answer as all others predict it
