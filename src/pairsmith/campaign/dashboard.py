@@ -118,7 +118,7 @@ def save_report(store: Store, report: dict[str, Any]) -> None:
     _save(store, "ranking", report.get("ranking", []))
     _save(store, "report", {key: value for key, value in report.items() if key != "ranking"})
     # By itself too, as it is looked at with every request.
-    _save(store, "doubt", {"answers": report["answers"], "doubt": report.get("learned", {}).get("doubt")})
+    _save(store, "doubt", {"answers": report.get("answers", 0), "doubt": report.get("learned", {}).get("doubt")})
 
 
 def last_memory(store: Store) -> tuple[Any, Any]:
