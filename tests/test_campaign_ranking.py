@@ -17,15 +17,13 @@ def rankings(target, make):
 
 
 def test_pages_and_searches(rankings):
-    total, page = rankings.page(2, 3)
-    assert total == 12
+    total, low, high, page = rankings.page(2, 3)
+    assert (total, low, high) == (12, -2.1, 1.0)
     assert [(row["rank"], row["id"]) for row in page] == [(3, "009"), (4, "008"), (5, "007")]
     assert page[0] | {"text": "a GREEN thing no. 9", "picture": None, "group": None} == page[0]
-    assert [row["id"] for row in rankings.page(0, 2, "green THING")[1]] == ["011", "009"]
-    assert rankings.page(0, 100, "green 11")[0] == 1
-    assert rankings.page(0, 100, "blue") == (0, [])
-    assert rankings.page(0, 100, "", "p") == (0, [])
-    assert rankings.ends() == (-2.1, 1.0)
+    assert [row["id"] for row in rankings.page(0, 2, "green THING").items] == ["011", "009"]
+    assert rankings.page(0, 100, "green 11").total == 1
+    assert rankings.page(0, 100, "blue") == rankings.page(0, 100, "", "p") == (0, -2.1, 1.0, [])
 
 
 def test_the_table_has_all_and_a_group_only_where_there_are_groups(rankings):

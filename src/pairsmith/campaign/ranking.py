@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 import sqlalchemy as sa
@@ -29,6 +29,15 @@ class Caption:
     picture: int | None  # which of its parts is the first image
 
 
+class Page(NamedTuple):
+    """How many items fit, the lowest and the highest end of an interval of all items, and some of those that fit."""
+
+    total: int
+    low: float
+    high: float
+    items: list[dict[str, Any]]
+
+
 class Rankings:
     """The ranking of the last report, by pages. Captions are read once, and again where items were added."""
 
@@ -36,10 +45,8 @@ class Rankings:
         self.store = store
         self._captions: list[Caption] = []
 
-    def page(
-        self, offset: int, limit: int, search: str = "", group: str | None = None
-    ) -> tuple[int, list[dict[str, Any]]]:
-        """How many items there are of this group that have these words, and some of them, best first."""
+    def page(self, offset: int, limit: int, search: str = "", group: str | None = None) -> Page:
+        """Some of the items of this group that have all these words, best first."""
         ranking, captions = dashboard.last_ranking(self.store), self._up_to_date()
         words = search.casefold().split()
 
@@ -49,17 +56,12 @@ class Rankings:
                 return False
             return all(word in said.id.casefold() or word in said.text.casefold() for word in words)
 
+        low, high = min((row[3] for row in ranking), default=0.0), max((row[4] for row in ranking), default=0.0)
         if words or group is not None:
             ranking = [values for values in ranking if fits(values[0])]
-        return len(ranking), [
-            dict(zip(COLUMNS, values, strict=True)) | vars(captions[values[0]])
-            for values in ranking[offset : offset + limit]
-        ]
-
-    def ends(self) -> tuple[float, float]:
-        """The lowest and the highest end of an interval, between which all are drawn."""
-        ranking = dashboard.last_ranking(self.store)
-        return min((row[3] for row in ranking), default=0.0), max((row[4] for row in ranking), default=0.0)
+        some = ranking[offset : offset + limit]
+        shown = [dict(zip(COLUMNS, values, strict=True)) | vars(captions[values[0]]) for values in some]
+        return Page(len(ranking), low, high, shown)
 
     def groups(self) -> list[str]:
         """The groups that items are in, as they come."""
@@ -67,7 +69,7 @@ class Rankings:
 
     def table(self) -> pd.DataFrame:
         """All of it, as it is written to a file."""
-        _, rows = self.page(0, 10**9)
+        rows = self.page(0, 10**9).items
         columns = ["rank", "id", "group", *COLUMNS[2:]]
         table = pd.DataFrame(rows, columns=columns)
         return table if self.store.settings.grouped else table.drop(columns="group")

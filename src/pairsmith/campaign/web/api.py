@@ -215,8 +215,7 @@ def organising(store: Store, access: Access) -> APIRouter:
     ) -> Ranking:
         """The items, best first, as of the last report; with `search`, those whose id or text has all these words."""
         access.person(request, "organiser")
-        total, found = rankings.page(offset, limit, search, group)
-        low, high = rankings.ends()
+        total, low, high, found = rankings.page(offset, limit, search, group)
         answers = dashboard.last_report(store)["answers"]
         return Ranking(answers=answers, total=total, low=low, high=high, items=[_ranked(row) for row in found])
 

@@ -5,8 +5,11 @@ import { ask, counted, find } from "./common.js";
 
 const PAGE = 100; // items asked for at once
 const AROUND = 8; // rows made beyond those on the screen
+const REST = 80; // milliseconds after which a page is asked for: whoever scrolls past it does not need it
 
 const state = { pages: new Map(), total: 0, low: 0, high: 1, asked: 0, height: 0 };
+
+let resting = 0;
 
 const address = (page) => {
   const query = new URLSearchParams({ offset: page * PAGE, limit: PAGE, search: find("search").value });
@@ -63,12 +66,15 @@ function show() {
   const first = Math.max(0, Math.floor(box.scrollTop / state.height) - AROUND);
   const last = Math.min(state.total, Math.ceil((box.scrollTop + box.clientHeight) / state.height) + AROUND);
   const lines = [];
+  const missing = new Set();
   for (let at = first; at < last; at += 1) {
     const page = state.pages.get(Math.floor(at / PAGE));
-    if (page === undefined) load(Math.floor(at / PAGE));
+    if (page === undefined) missing.add(Math.floor(at / PAGE));
     lines.push(lineOf(page?.[at % PAGE], at));
   }
   find("rows").replaceChildren(...lines);
+  clearTimeout(resting);
+  if (missing.size) resting = setTimeout(() => missing.forEach(load), REST);
 }
 
 async function load(page) {
