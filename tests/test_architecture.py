@@ -14,7 +14,7 @@ SOURCE = Path(pairsmith.__file__).parent
 ARROWS = {  # every room may also import from data and files
     "__init__": {"forecast", "selection", "model", "design", "datasets", "plot", "recipe"},
     "cli": {"campaign", "forecast", "selection", "criteria", "cluster", "model", "datasets", "plot", "recipe"},
-    "campaign": {"selection", "criteria", "model", "design", "datasets", "recipe"},
+    "campaign": {"forecast", "selection", "criteria", "model", "design", "datasets", "recipe"},
     "plot": {"model"},
     "forecast": {"selection", "run", "criteria", "problem", "model", "design"},
     "selection": {"starting_point", "affordable", "problem", "criteria", "run", "cluster", "model", "paper", "design"},

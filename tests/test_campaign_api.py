@@ -44,7 +44,7 @@ def test_a_comment_may_be_as_long_as_the_contract_says(tmp_path, make):
 
 
 def test_the_story_of_an_organiser(api):
-    assert api.get("/api/ranking").json() == {"answers": 0, "items": []}
+    assert api.get("/api/ranking").json() == {"answers": 0, "total": 0, "low": 0.0, "high": 0.0, "items": []}
     for _ in range(10):
         pair = ask(api, "next")["pair"]
         ask(api, "answer", lease=pair["lease"], choice="left" if str(pair["left"]) < str(pair["right"]) else "right")
@@ -52,7 +52,9 @@ def test_the_story_of_an_organiser(api):
     ranking = api.get("/api/ranking", params={"limit": 3, "offset": 2}).json()
     assert ranking["answers"] == 10
     assert [item["rank"] for item in ranking["items"]] == [3, 4, 5]
-    assert all(item["low"] < item["score"] < item["high"] for item in ranking["items"])
+    assert all(ranking["low"] <= item["low"] < item["score"] < item["high"] for item in ranking["items"])
+    assert ranking["total"] == 12
+    assert api.get("/api/ranking", params={"search": "007"}).json()["total"] == 1
     figures = api.get("/api/dashboard").json()
     assert (figures["answers"], figures["planned"], figures["complete"], figures["last_hour"]) == (10, 10, 10, 10)
     assert figures["report"]["people"][0]["name"] == "local"

@@ -237,7 +237,7 @@ def test_a_campaign_without_features_from_its_first_pair_to_its_ranking(run, fol
         assert snapshot.features.shape == (8, 0)
         assert len(snapshot.answers) == 18
         report = make_report(snapshot)
-        assert report["ranking"][0][0] in ("item 0", "item 1")
+        assert report["ranking"][0][0] in (0, 1)  # rows
         assert report["learned"]["explained"] is None
         dashboard.save_report(store, report)
         with client_of(store) as api:

@@ -45,12 +45,17 @@ def test_the_page_has_a_place_for_each_figure_and_column(api):
 
 def test_reports_are_kept_one_at_a_time(target, make):
     store = make(target)
-    assert dashboard.last_report(store) == dashboard.EMPTY_REPORT
+    empty = {key: value for key, value in dashboard.EMPTY_REPORT.items() if key != "ranking"}
+    assert dashboard.last_report(store) == empty
+    assert dashboard.last_ranking(store) == []
     assert dashboard.last_problem(store) == ""
     for number in (1, 2):
-        dashboard.save_report(store, {"answers": number})
+        dashboard.save_report(store, {"answers": number, "ranking": [[number]]})
+        dashboard.save_memory(store, {"doubts": {}}, {"from": number})
         dashboard.save_problem(store, f"no room {number}")
-    assert dashboard.last_report(store) == dashboard.EMPTY_REPORT | {"answers": 2}  # as of an earlier version
+    assert dashboard.last_report(store) == empty | {"answers": 2}  # as of an earlier version
+    assert dashboard.last_ranking(store) == [[2]]
+    assert dashboard.last_memory(store) == ({"doubts": {}}, {"from": 2})
     assert dashboard.last_problem(store) == "no room 2"
     dashboard.save_problem(store, "")
     assert dashboard.last_problem(store) == ""

@@ -1,14 +1,16 @@
 """Files that are served: only those of the campaign's folder."""
 
+import io
 import os
 import socket
 
 import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
+from PIL import Image
 
 from campaigns import BEGINNINGS, SVG
-from pairsmith.campaign import leases, media_files, people, schema
+from pairsmith.campaign import leases, media_files, people, schema, thumbnails
 from pairsmith.campaign.web.app import create_app
 
 
@@ -194,3 +196,38 @@ def test_labellers_fetch_what_was_shown_to_them(target, make, tmp_path):
         second = leases.next_pair(store, people.person_of(store, anna, "labeller"))
         assert fetched(anna) == {first.left, first.right, second.left, second.right}
         assert fetched(ole) == set(range(6))
+
+
+@pytest.fixture
+def photographs(tmp_path, make):
+    """Real pictures, but for the last, which only begins as one."""
+    for row in range(11):
+        Image.new("RGB", (300, 200), (20 * row, 0, 0)).save(tmp_path / f"{row}.png")
+    (tmp_path / "11.png").write_bytes(BEGINNINGS[".png"])
+    parts = [[("text", "x"), ("image", f"{row}.png")] for row in range(12)]
+    return make(str(tmp_path / "t.db"), parts=parts, media=tmp_path)
+
+
+def test_small_pictures_are_made_once_and_for_organisers_only(tmp_path, photographs, monkeypatch):
+    made = []
+    real = thumbnails.small
+    monkeypatch.setattr(thumbnails, "small", lambda picture: made.append(picture.row) or real(picture))
+    with TestClient(create_app(photographs, local=False), base_url="https://label.example.org") as public:
+        labeller, organiser = (
+            {"Authorization": f"Bearer {people.invite(photographs, name, name)}"} for name in ("labeller", "organiser")
+        )
+        person = people.person_of(photographs, labeller["Authorization"][7:], "labeller")
+        shown = leases.next_pair(photographs, person).left
+        assert public.get(f"/media/{shown}/1", headers=labeller).status_code == 200
+        assert public.get(f"/media/{shown}/1/small", headers=labeller).status_code == 401
+        for _ in range(2):
+            found = public.get("/media/3/1/small", headers=organiser)
+            assert (found.status_code, found.headers["content-type"]) == (200, "image/webp")
+            assert Image.open(io.BytesIO(found.content)).size == (112, 75)
+        assert made == [3]
+        Image.new("RGB", (50, 50)).save(tmp_path / "3.png")  # another one in its place
+        assert Image.open(io.BytesIO(public.get("/media/3/1/small", headers=organiser).content)).size == (50, 50)
+        whole = public.get("/media/11/1/small", headers=organiser)  # cannot be read: as it is
+        assert (whole.content, whole.headers["content-type"]) == (BEGINNINGS[".png"], "image/png")
+        for path in ("/media/3/0/small", "/media/3/2/small", "/media/99/0/small"):
+            assert public.get(path, headers=organiser).status_code == 404

@@ -214,3 +214,15 @@ def test_items_must_be_those_of_the_model_and_have_pairs_left():
     whole = ps.BradleyTerryGP().fit(n_items=2, comparisons=[[0, 1]], outcomes=[1])
     with pytest.raises(ValueError, match="every pair has been answered; there is none left to ask about"):
         ps.plan(model=whole)
+
+
+def test_with_groups_it_is_the_order_within_them_that_is_foretold():
+    """Groups of two: of a pair that was asked and answered a hundred times the order is known, whatever the rest."""
+    groups = np.repeat(np.arange(6), 2)
+    pairs = np.array([(2 * group, 2 * group + 1) for group in range(5)] * 40)
+    model = ps.BradleyTerryGP(linear=False, smooth=False, items=9.0)
+    model.fit(None, n_items=12, comparisons=pairs, outcomes=np.ones(len(pairs)))
+    foretold = ps.plan(model=model, candidates=ps.WithinGroups(groups), answers=[1], simulations=4)
+    assert model.doubt_ > 0.2  # across groups nothing is known
+    np.testing.assert_allclose(foretold.doubt[:, 0], 0.5 / 6, atol=0.01)  # of six pairs one is open
+    assert foretold.wrong[:, 0].mean() < 0.2

@@ -5,7 +5,7 @@ import pytest
 
 import pairsmith as ps
 from pairsmith.model.joint import Joint
-from pairsmith.model.ranking import author_weights, ranked, ranked_authors, ranked_in_groups
+from pairsmith.model.ranking import author_weights, certainty, members, ranked, ranked_authors, ranked_in_groups
 
 
 def posterior(n=12, seed=0):
@@ -139,3 +139,54 @@ def test_all_items_are_ranked_by_the_scores_themselves():
     table = ranked(joint, None, np.random.default_rng(0), 0.9)
     np.testing.assert_allclose(table["score"], np.sort(mean)[::-1])
     np.testing.assert_allclose(table["error"], np.sqrt(np.diag(S))[table.index])
+
+
+@pytest.fixture
+def joint():
+    """Nine items, of which five were compared."""
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((5, 5))
+    compared = np.array([0, 2, 3, 6, 8])
+    own = np.full(9, 0.4)
+    own[compared] = 0
+    return Joint(rng.standard_normal(9), 0.5 * rng.standard_normal((9, 2)), own, compared, 0.2 * root @ root.T)
+
+
+@pytest.fixture
+def groups():
+    return np.array([1, 0, 1, 1, 0, 0, 1, 0, 0])
+
+
+def draws_of(joint, count=200_000):
+    covariance = joint.spread @ joint.spread.T + np.diag(joint.own)
+    covariance[np.ix_(joint.compared, joint.compared)] += joint.effects
+    return np.random.default_rng(1).multivariate_normal(joint.mean, covariance, size=count)
+
+
+def test_certainty_is_about_pairs_of_one_group(joint, groups):
+    scores = draws_of(joint)
+    i, j = np.triu_indices(9, 1)
+    wrong = ((scores[:, i] > scores[:, j]) != (joint.mean[i] > joint.mean[j])).mean(axis=0)
+    same = groups[i] == groups[j]
+    doubt, reliability = certainty(joint, groups, np.random.default_rng(0))
+    assert doubt == pytest.approx(wrong[same].mean(), abs=0.003)
+    # The variance within groups of draws is what is known and what is not, together.
+    within = sum(scores[:, groups == group].var(axis=1).mean() * np.sum(groups == group) for group in (0, 1))
+    known = sum(joint.mean[groups == group].var() * np.sum(groups == group) for group in (0, 1))
+    assert reliability == pytest.approx(known / within, abs=0.01)
+    assert certainty(joint, None, np.random.default_rng(0)) == (
+        pytest.approx(joint.doubt(np.random.default_rng(0))),
+        pytest.approx(joint.reliability()),
+    )
+
+
+def test_members():
+    assert [rows.tolist() for rows in members(np.array([1, 0, 1, 2]), 4)] == [[1], [0, 2], [3]]
+    assert [rows.tolist() for rows in members(None, 3)] == [[0, 1, 2]]
+
+
+def test_certainty_of_a_model_is_its_doubt_and_reliability():
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    model = ps.BradleyTerryGP(warm_start=True).fit(X, comparisons=[[0, 2], [2, 4], [1, 3]], outcomes=[1, 1, -1])
+    assert model.certainty(X) == (pytest.approx(model.doubt_, abs=1e-6), pytest.approx(model.reliability_))
+    assert model.certainty(X, list("bababa")) != model.certainty(X)

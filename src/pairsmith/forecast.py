@@ -24,7 +24,7 @@ from scipy.stats import t as student
 
 from pairsmith.criteria.belief import posterior_of
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.data.candidates import Among, Candidates, remaining_pairs
+from pairsmith.data.candidates import Among, Candidates, WithinGroups, remaining_pairs
 from pairsmith.data.options import as_generator, as_share, as_threads, as_whole
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -176,7 +176,7 @@ def plan(
     doubt, reliability : float
         A target, one of the two: simulations end once it is reached for sure, and `needed()` says when.
     answers : numbers of further answers to tell of. None is 50, 100, 200 and 400, and up to 1,600 for a target.
-    candidates : which pairs may be asked, as for `select`.
+    candidates : which pairs may be asked, as for `select`; with groups, doubt and reliability are those within groups.
     simulations : int
         More make the intervals steadier, not narrower.
     level : of the intervals.
@@ -236,6 +236,7 @@ class _Simulation:
     ) -> None:
         self.X, self.model, self.truth, self.asked = X, model, truth, asked
         self.candidates, self.rng = candidates, rng
+        self.groups = candidates.codes if isinstance(candidates, WithinGroups) else None
         n = len(truth)
         self.judged = np.arange(n) if n <= _MOST_ITEMS else rng.choice(n, _MOST_ITEMS, replace=False)
         self.figures = [
@@ -267,10 +268,17 @@ class _Simulation:
 
     def _figures(self, done: int) -> tuple[float, float, float, float]:
         model = self.model
+        if self.groups is None:
+            doubt, reliability = model.doubt_, model.reliability_
+        else:
+            doubt, reliability = model.certainty(self.X, self.groups)
         ranked, truth = model.decision_function(self.X)[self.judged], self.truth[self.judged]
         agree = np.sign(ranked[:, None] - ranked) * np.sign(truth[:, None] - truth)
-        wrong = 0.5 - agree.sum() / (2 * len(truth) * (len(truth) - 1))  # a pair that is ranked level is half wrong
-        return done, model.doubt_, float(wrong), model.reliability_
+        compared = ~np.eye(len(truth), dtype=bool)
+        if self.groups is not None:
+            compared &= self.groups[self.judged][:, None] == self.groups[self.judged]
+        wrong = 0.5 - agree[compared].mean() / 2 if compared.any() else 0.0  # a pair that is ranked level is half wrong
+        return done, doubt, float(wrong), reliability
 
 
 def _run(

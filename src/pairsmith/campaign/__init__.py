@@ -30,6 +30,9 @@ What is computed, by the process of `worker`:
   pace          pairs left, and how fast they are answered
   waits         which pairs wait for people who are not at work
   report        what the dashboard shows of the model; dashboard: its figures, and the last report
+  history       what the model claimed at the time, and what it foretold; yardstick: whether that came true
+  outlook       what more answers would bring; advice: what all figures mean, in sentences
+  ranking       the items in order, by pages, as people look at them; thumbnails: small pictures of them
   raters        how each labeller answers
 What people see:
   web/          pages, api, media, the gate that every request passes, the server

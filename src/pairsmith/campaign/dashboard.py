@@ -18,8 +18,10 @@ from pairsmith.campaign.schema import GOLD, SECOND, answers, leases, pairs, repo
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
-EMPTY_REPORT: dict[str, Any] = {"answers": 0, "ranking": [], "curve": [], "people": [], "judges": [], "learned": {},
-                                "advice": None}  # fmt: skip
+EMPTY_REPORT: dict[str, Any] = {
+    "answers": 0, "ranking": [], "curve": [], "people": [], "judges": [], "learned": {}, "outlook": None,
+    "advice": None,
+}  # fmt: skip
 
 
 class Figure(NamedTuple):
@@ -53,6 +55,8 @@ LEARNED = (
     Learned("Doubt", "doubt", "percent", "the chance that two items stand in the wrong order"),
     Learned("Reliability", "reliability", "number", "the share of how scores differ that is known"),
     Learned("Features explain", "explained", "share", "of how scores differ; the rest is the items' own"),
+    Learned("Foretold right", "agreement", "measured_share", "of the random pairs, before they were answered"),
+    Learned("AUC", "auc", "measured_number", "of the same forecasts; 0.5 is chance"),
 )
 PEOPLE_COLUMNS = (
     Column("Name", "name", "text"),
@@ -105,8 +109,13 @@ def changes(store: Store) -> tuple[int, ...]:
 
 
 def last_report(store: Store) -> dict[str, Any]:
-    """What `report` last computed; what it did not, or an earlier version did not, is empty."""
-    return EMPTY_REPORT | (_read(store, "report") or {})
+    """What `report` last computed, but for the ranking; what it did not, or an earlier version did not, is empty."""
+    return {key: value for key, value in (EMPTY_REPORT | (_read(store, "report") or {})).items() if key != "ranking"}
+
+
+def last_ranking(store: Store) -> list[list[Any]]:
+    """The ranking of the last report, as `report` makes it. Of many items it is large, so it is kept by itself."""
+    return _read(store, "ranking") or []
 
 
 def last_problem(store: Store) -> str:
@@ -115,9 +124,20 @@ def last_problem(store: Store) -> str:
 
 
 def save_report(store: Store, report: dict[str, Any]) -> None:
-    _save(store, "report", report)
-    # By itself too, as it is looked at with every request, and the ranking may be long.
-    _save(store, "doubt", {"answers": report["answers"], "doubt": report.get("learned", {}).get("doubt")})
+    _save(store, "ranking", report.get("ranking", []))
+    _save(store, "report", {key: value for key, value in report.items() if key != "ranking"})
+    # By itself too, as it is looked at with every request.
+    _save(store, "doubt", {"answers": report.get("answers", 0), "doubt": report.get("learned", {}).get("doubt")})
+
+
+def last_memory(store: Store) -> tuple[Any, Any]:
+    """What `history.Memory` kept, and the last `outlook`; None where there is none."""
+    return _read(store, "history"), _read(store, "outlook")
+
+
+def save_memory(store: Store, history: dict[str, Any], outlook: dict[str, Any] | None) -> None:
+    _save(store, "history", history)
+    _save(store, "outlook", outlook)
 
 
 def save_problem(store: Store, problem: str) -> None:

@@ -1,199 +1,168 @@
-"""What the dashboard shows of the model: the ranking, how good it is, who agrees with whom, and whether to go on."""
+"""What the dashboard shows of the model: the ranking, how sure it is, who agrees with whom, and whether to go on."""
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pairsmith.campaign import advice, yardstick
 from pairsmith.campaign.agreement import judges_against_people
 from pairsmith.campaign.dashboard import EMPTY_REPORT
-from pairsmith.campaign.learning import evidence, fit_model
+from pairsmith.campaign.history import Memory, follow
+from pairsmith.campaign.learning import evidence
+from pairsmith.campaign.outlook import GROWTH, pairs_left
 from pairsmith.campaign.raters import rate
+from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
-from pairsmith.data.arrays import Floats, Ints
-from pairsmith.data.candidates import WithinGroups
-from pairsmith.data.features import extremes, from_array
-from pairsmith.data.ridge import as_ridge
-from pairsmith.design.information import Design
+from pairsmith.campaign.yardstick import Measured, Yardstick, measure
 from pairsmith.model.gaussian_process import BradleyTerryGP
-from pairsmith.model.logistic import auc_of_comparisons
-from pairsmith.selection import select
 
-POINTS, STEP = 12, 4  # a curve has so many points at most, so many answers apart at least
-FEW = 40  # answers before which no advice is given
-SURE, FAIRLY_SURE = 0.05, 0.1  # doubt at which a ranking is done, and at which it is where doubt hardly falls any more
-LITTLE = 0.005  # doubt that falls by less than this over the last quarter of the answers has nearly stopped falling
-
-
-@dataclass(frozen=True)
-class Point:
-    """What the model claimed after so many answers, and all that is needed to see how well it predicts others."""
-
-    doubt: float
-    scores: Floats  # of all items
-    gaps: Floats  # of each of these answers, by the others: the mean of f_left - f_right
-
-
-@dataclass
-class Memory:
-    """What one report leaves to the next: the last model, to go on from, and the points of the curve so far."""
-
-    model: BradleyTerryGP | None = None
-    model_of: str = ""  # the answers that it was fitted to
-    points: dict[str, Point] = field(default_factory=dict)  # by the answers that they are of
+TOP = 10  # items that are asked about by name: are they the best?
+NAMED = 3  # items that a sentence names
+SEVERAL, SURPRISING = 4, 2.0  # answers that an item needs to be disputed, and the standard errors beyond what is usual
 
 
 def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dict[str, Any]:
-    """Everything that takes computing, as plain JSON; a model is fitted for each point that `memory` does not have."""
+    """Everything that takes computing, as plain JSON; models are fitted where `memory` does not have them."""
     memory = Memory() if memory is None else memory
-    curve = _curve(snapshot, memory)
-    model = _fitted(snapshot, memory)
+    history = follow(snapshot, memory)
+    model = memory.model
     if model is None:
-        return EMPTY_REPORT | {"advice": advise([])}
+        return EMPTY_REPORT | {"advice": advice.advise(None)}
+    doubt, reliability = model.certainty(snapshot.features, snapshot.groups)
+    explained = 1 - model.shares_["items"] if model.n_features_in_ else None
+    table = _ranked(model, snapshot)
+    measured = [_measured(snapshot, memory, mark) for mark, _ in history]
+    figures = _figures(snapshot, memory, table, doubt, explained)
     return {
         "answers": len(snapshot.answers),
-        "ranking": _ranking(model, snapshot),
-        "curve": curve,
+        "ranking": _ranking(table),
+        "curve": [
+            {"answers": mark, "doubt": round(claimed, 5), **_drawn(then.auc)}
+            for (mark, claimed), then in zip(history, measured, strict=True)
+        ],
         "people": rate(snapshot, model),
         "judges": judges_against_people(snapshot.answers),
         "learned": {
-            "doubt": round(model.doubt_, 5),
-            "reliability": round(model.reliability_, 5),
-            "explained": round(1 - model.shares_["items"], 5) if model.n_features_in_ else None,
+            "doubt": round(doubt, 5),
+            "reliability": round(reliability, 5),
+            "explained": None if explained is None else round(explained, 5),
+            "agreement": _rounded(measured[-1].agreement if measured else Measured(0)),
+            "auc": _rounded(measured[-1].auc if measured else Measured(0)),
         },
-        "advice": advise(curve),
+        "outlook": memory.outlook,
+        "advice": advice.advise(figures),
     }
 
 
-def _ranking(model: BradleyTerryGP, snapshot: CampaignSnapshot) -> list[list[Any]]:
-    """Of each item, best first: id, score, the ends of its 90% interval, and the best and worst rank it could have."""
-    table = model.rank(snapshot.features)
-    numbers = table[["score", "low", "high"]].to_numpy().round(6).tolist()
-    ranks = table[["best", "worst"]].to_numpy().tolist()
-    return [[name, *row, *ends] for name, row, ends in zip(table.index, numbers, ranks, strict=True)]
+def _ranked(model: BradleyTerryGP, snapshot: CampaignSnapshot) -> pd.DataFrame:
+    """The model's ranking, with the `row` of each item; `in_top` is about the ten best, or the best of a group."""
+    n, groups = len(snapshot.features), snapshot.groups
+    top = min(TOP, max(1, n // 2)) if groups is None else 1
+    table = model.rank(snapshot.features, top=top, groups=groups)
+    return table.assign(row=snapshot.features.index.get_indexer(table.index))
 
 
-def _curve(snapshot: CampaignSnapshot, memory: Memory) -> list[dict[str, Any]]:
-    """After so many answers: AUC, doubt in the ranking, log det gained, and by random pairs.
+def _ranking(table: pd.DataFrame) -> list[list[Any]]:
+    """Of each item: its row, rank, score, the ends of its 90% interval, best and worst rank, P(in the top).
 
-    The AUC is over all answers, each predicted without it: those that came later by the model of that time, the others
-    by what it makes of all but them. Doubt is the chance that two items drawn at random stand in the wrong order, as
-    was claimed at that time. log det counts distinct pairs, and labels, as the design does.
+    Best first; where there are groups, one after the other.
     """
+    columns = ["row", "rank", "score", "low", "high", "best", "worst", "in_top"]
+    return [list(values) for values in zip(*(table[name].round(5).tolist() for name in columns), strict=True)]
+
+
+def _measured(snapshot: CampaignSnapshot, memory: Memory, mark: int) -> Yardstick:
+    """The yardstick, by so many answers."""
+    given = snapshot.answers[:mark]
+    random = (given["why"] == RANDOM).to_numpy() if "why" in given else np.zeros(mark, dtype=bool)
+    return measure(memory.foretold[:mark], given["outcome"].to_numpy(dtype=np.float64), random)
+
+
+def _drawn(found: Measured) -> dict[str, float | None]:
+    """The AUC of a point of the curve."""
+    values = {"auc": found.value, "auc_low": found.low, "auc_high": found.high}
+    return {key: None if value is None else round(value, 4) for key, value in values.items()}
+
+
+def _rounded(found: Measured) -> dict[str, float | None]:
+    return {key: None if value is None else round(value, 4) for key, value in found._asdict().items()}
+
+
+def _figures(
+    snapshot: CampaignSnapshot, memory: Memory, table: pd.DataFrame, doubt: float, explained: float | None
+) -> advice.Figures | None:
+    """What is advised upon; None before there is anything to say."""
     total = len(snapshot.answers)
-    if total == 0:
-        return []
-    step = STEP
-    while total > POINTS * step:  # so that points stay where they are as answers come in
-        step *= 2
-    marks = sorted({*range(step, total + 1, step), total})
-    pairs = snapshot.answers[["first", "second"]].to_numpy()
-    first_answers = pd.DataFrame(pairs).drop_duplicates().index.to_numpy()  # where each pair was answered first
-    by_design, by_chance, start = _information(snapshot, pairs[first_answers])
-    found, keys = [], []
-    for mark in marks:
-        before = replace(snapshot, answers=snapshot.answers[:mark])
-        keys.append(_name_of(before))
-        if keys[-1] not in memory.points:
-            memory.points[keys[-1]] = _point(before, memory)
-        point = memory.points[keys[-1]]
-        distinct = int(np.searchsorted(first_answers, mark))
-        found.append(
-            {
-                "answers": mark,
-                "auc": _auc(snapshot, point),
-                "doubt": round(point.doubt, 5),
-                "gained": round(float(by_design[distinct] - start), 4),
-                "random": None if by_chance is None else round(float(by_chance[distinct] - start), 4),
-            }
-        )
-    memory.points = {key: memory.points[key] for key in keys}
-    return found
-
-
-def _name_of(snapshot: CampaignSnapshot) -> str:
-    """The same for the same answers about as many items."""
-    told = snapshot.answers[["first", "second", "outcome", "left", "labeller", "strength"]]
-    rows = pd.util.hash_pandas_object(told, index=False).to_numpy()
-    return hashlib.sha256(rows.tobytes() + b"%d" % len(snapshot.features)).hexdigest()
-
-
-def _fitted(snapshot: CampaignSnapshot, memory: Memory) -> BradleyTerryGP | None:
-    """The model of this snapshot, which may be the last one, or goes on from it."""
-    name = _name_of(snapshot)
-    if memory.model is None or memory.model_of != name:
-        memory.model, memory.model_of = fit_model(snapshot, memory.model), name
-    return memory.model
-
-
-def _point(snapshot: CampaignSnapshot, memory: Memory) -> Point:
-    model = _fitted(snapshot, memory)
-    assert model is not None
-    return Point(model.doubt_, model.decision_function(snapshot.features), model.left_out_["gap"].to_numpy())
-
-
-def _auc(snapshot: CampaignSnapshot, point: Point) -> float | None:
-    """Over all answers but ties, each predicted without it; None where there are too few."""
-    known = evidence(snapshot)
-    pairs, outcomes = known["comparisons"], known["outcomes"]
-    gaps = point.scores[pairs[:, 0]] - point.scores[pairs[:, 1]]
-    gaps[: len(point.gaps)] = point.gaps
-    decided = outcomes != 0
-    if decided.sum() < 5:
+    if total < advice.FEW:
         return None
-    return round(auc_of_comparisons(outcomes[decided], gaps[decided], np.ones(int(decided.sum()))), 4)
+    assert memory.model is not None
+    measured = _measured(snapshot, memory, total)
+    if memory.consistency is None or not memory.consistency[0] <= total < GROWTH * memory.consistency[0]:
+        memory.consistency = total, yardstick.consistency(snapshot, measured)  # it may take two fits
+    width = (table["worst"] - table["best"]).to_numpy()
+    widest = np.argsort(-width, kind="stable")[:NAMED]
+    compared = np.unique(snapshot.answers[["first", "second"]].to_numpy())
+    return advice.Figures(
+        answers=total,
+        doubt=doubt,
+        left=pairs_left(snapshot),
+        explained=explained,
+        top=_top(table) if snapshot.groups is None else None,
+        groups=None if snapshot.groups is None else _first_of_groups(table),
+        yardstick=measured,
+        consistency=memory.consistency[1],
+        uncertain=[
+            (str(table.index[at]), int(table["best"].iloc[at]), int(table["worst"].iloc[at]))
+            for at in widest
+            if width[at] > 0
+        ],
+        untouched=len(snapshot.features) - len(compared),
+        disputed=disputed(snapshot, memory.model),
+        outlook=memory.outlook,
+    )
 
 
-def _information(snapshot: CampaignSnapshot, pairs: Ints) -> tuple[Floats, Floats | None, float]:
-    """log det of the information after 0, 1, ... of these pairs, of as many random ones, and before any.
+def _top(table: pd.DataFrame) -> advice.Top | None:
+    """How sure the best are; not of a handful of items, of which they would be most."""
+    if len(table) < 2 * TOP:
+        return None
+    shown = table[:TOP]
+    sure = shown.index[shown["in_top"] >= 0.95]
+    return advice.Top(TOP, float(shown["in_top"].sum()), [str(name) for name in sure])
 
-    Of random ones None, where there are fewer: answers from elsewhere may be to pairs that the campaign would not ask.
+
+def _first_of_groups(table: pd.DataFrame) -> tuple[int, int]:
+    """How many groups there are, and in how many of them the first is surely the best."""
+    first = table[table["rank"] == 1]
+    return len(first), int((first["in_top"] >= 0.9).sum())
+
+
+def disputed(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> list[tuple[str, int, int]]:
+    """Items whose answers are against each other, or against the rest: id, answers against, answers; the worst first.
+
+    By the squared surprise of its answers, (y - p)^2 with p as all others predict it, summed: it is compared with what
+    is expected, p (1 - p), in standard errors, the variance being p (1 - p) (1 - 2 p)^2 an answer.
     """
-    X, labeled = snapshot.features.to_numpy(), snapshot.labeled
-    ridge: float | str = "auto"
-    effects = None
-    if X.shape[1] == 0:  # each item has an effect of its own, and nothing else
-        X, ridge, effects = np.zeros((len(X), 1)), 1.0, 1.0
-    candidates = None if snapshot.groups is None else WithinGroups(snapshot.groups)
-    k = max(1, len(pairs))
-    try:
-        chance = select(
-            X, k, labeled=labeled, candidates=candidates, ridge=ridge, item_effects=effects, objective="random",
-            random_state=0, n_jobs=1,
-        )  # fmt: skip
-    except ValueError:
-        chance = None
-    features = from_array(X)
-    design = Design(features, as_ridge(ridge, features, extremes(features)), labeled, item_effects=effects)
-    start = design.logdet
-    by_design = [start]
-    for i, j in pairs:
-        design.add(int(i), int(j))
-        by_design.append(design.logdet)
-    by_chance = None if chance is None else np.concatenate([[start], chance.logdet])
-    return np.array(by_design), by_chance, start
-
-
-def advise(curve: list[dict[str, Any]]) -> dict[str, Any]:
-    """Whether to stop: where the ranking is sure, or fairly sure and the last quarter of the answers changed little."""
-    total = curve[-1]["answers"] if curve else 0
-    if total < FEW:
-        return {"stop": False, "text": f"Too early to tell: advice comes after {FEW} answers."}
-    now = curve[-1]["doubt"]
-    before = max((point for point in curve if point["answers"] <= 0.75 * total), key=lambda point: point["answers"])
-    chance = f"the chance that two items stand in the wrong order is {now:.1%}"
-    was = f"({before['doubt']:.1%} before the last {total - before['answers']} answers)"
-    falls = before["doubt"] - now >= LITTLE
-    if now <= SURE or (now <= FAIRLY_SURE and not falls):
-        return {"stop": True, "text": f"You can stop: {chance} {was}."}
-    if falls:
-        return {"stop": False, "text": f"Go on: {chance} and still falls {was}."}
-    return {
-        "stop": False,
-        "text": f"Go on where that is not sure enough, but many more answers will be needed: {chance} and hardly falls"
-        f" any more {was}.",
-    }
+    left_out, known = model.left_out_, evidence(snapshot)
+    p, y = left_out["p"].to_numpy(), (known["outcomes"] + 1) / 2
+    usual = p * (1 - p)
+    each = pd.DataFrame(
+        {
+            "beyond": (y - p) ** 2 - usual,
+            "variance": usual * (1 - 2 * p) ** 2,
+            "against": ((y - 0.5) * (p - 0.5) < 0).astype(int),
+            "answers": 1,
+        }
+    )
+    both = pd.concat([each.assign(item=known["comparisons"][:, side]) for side in (0, 1)])
+    items = both[both["variance"].notna()].groupby("item").sum()
+    items = items[(items["answers"] >= SEVERAL) & (items["variance"] > 0)]
+    items = items.assign(z=items["beyond"] / np.sqrt(items["variance"])).sort_values(
+        "z", ascending=False, kind="stable"
+    )
+    worst = items[items["z"] > SURPRISING][:NAMED]
+    names = snapshot.features.index[worst.index.to_numpy(dtype=np.int64)]
+    return list(zip(map(str, names), worst["against"].tolist(), worst["answers"].tolist(), strict=True))

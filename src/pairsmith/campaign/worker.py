@@ -2,8 +2,9 @@
 
 `python -m pairsmith.campaign.worker` watches the campaign that the first line of its standard input names. When few
 answers are left to give it refits the model, chooses the next round given every pair asked so far, and adds it; when
-answers have come in it computes, beside that, what the dashboard shows. It works at the lowest priority on two threads,
-and ends when its standard input does, that is with the process that started it.
+answers have come in it computes, beside that, what the dashboard shows, and now and then what more answers would bring.
+It works at the lowest priority, on a thread for each of the three, and ends when its standard input does, that is with
+the process that started it.
 
 The server imports this module for `Worker`; what computes is imported where it is needed, by the process itself.
 """
@@ -32,16 +33,18 @@ GONE = 3  # the exit code where the campaign's files were taken away: there is n
 
 def watch(store: Store) -> None:
     """Plan and report until the campaign is gone. What else goes wrong is shown on the dashboard, and tried again."""
-    from pairsmith.campaign import dashboard
+    from pairsmith.campaign import dashboard, outlook
     from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.guard import Gone
+    from pairsmith.campaign.history import Memory
     from pairsmith.campaign.planning import Planner
-    from pairsmith.campaign.report import Memory, make_report
+    from pairsmith.campaign.report import make_report
     from pairsmith.campaign.snapshot import take_snapshot
 
-    keep_rounds_ahead, memory = Planner(store), Memory()
+    keep_rounds_ahead, memory = Planner(store), Memory.from_json(*dashboard.last_memory(store))
     reported: tuple[int, ...] | None = None
     report: Future[dict[str, Any]] | None = None
+    forecast: Future[dict[str, Any]] | None = None
     while True:
         try:
             store.check()
@@ -54,7 +57,13 @@ def watch(store: Store) -> None:
             elif report is not None and report.done():
                 done, report = report, None
                 dashboard.save_report(store, done.result())
+                dashboard.save_memory(store, memory.to_json(), memory.outlook)
                 dashboard.save_problem(store, "")
+                if forecast is None and outlook.due(memory.outlook, memory.fitted):
+                    forecast = _in_a_thread(lambda: outlook.foretell(take_snapshot(store)))
+            elif report is None and forecast is not None and forecast.done():
+                done, forecast = forecast, None
+                memory.outlook, reported = done.result(), None  # the next report tells of it
         except Gone:
             raise
         except ValueError as error:

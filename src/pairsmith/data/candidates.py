@@ -111,22 +111,10 @@ class WithinGroups:
     """
 
     def __init__(self, groups: Any) -> None:
-        import pandas as pd
-
-        try:
-            values = groups if isinstance(groups, np.ndarray) else np.array(list(groups), dtype=object)
-            if values.ndim != 1 or np.ma.isMaskedArray(values):
-                raise TypeError
-            codes = pd.factorize(values)[0]
-        except (TypeError, ValueError):
-            raise ValueError("groups must be a plain list of one name (text or number) for each item") from None
-        if np.any(codes < 0):
-            raise ValueError(f"groups: item {int(np.argmax(codes < 0))} has no group; give every item one")
-        self.codes: Ints = codes.astype(np.int64)
+        self.codes: Ints = _codes(groups)
 
     def rows(self, n: int) -> Rows:
-        if len(self.codes) != n:
-            raise ValueError(f"groups names {len(self.codes)} items, but X has {n}; give one group for each item")
+        _check_length(self.codes, n)
         items = np.argsort(self.codes, kind="stable")  # stable: ascending within each group
         position = np.empty(n, dtype=np.int64)
         position[items] = np.arange(n)
@@ -136,6 +124,35 @@ class WithinGroups:
 
     def __repr__(self) -> str:
         return f"WithinGroups(<{len(self.codes)} items in {len(np.unique(self.codes))} groups>)"
+
+
+def as_codes(groups: Any, n: int) -> Ints | None:
+    """The number of the group of each of n items, from 0 on in the order in which they appear; None without groups."""
+    if groups is None:
+        return None
+    codes = _codes(groups)
+    _check_length(codes, n)
+    return codes
+
+
+def _codes(groups: Any) -> Ints:
+    import pandas as pd
+
+    try:
+        values = groups if isinstance(groups, np.ndarray) else np.array(list(groups), dtype=object)
+        if values.ndim != 1 or np.ma.isMaskedArray(values):
+            raise TypeError
+        codes = pd.factorize(values)[0]
+    except (TypeError, ValueError):
+        raise ValueError("groups must be a plain list of one name (text or number) for each item") from None
+    if np.any(codes < 0):
+        raise ValueError(f"groups: item {int(np.argmax(codes < 0))} has no group; give every item one")
+    return codes.astype(np.int64)
+
+
+def _check_length(codes: Ints, n: int) -> None:
+    if len(codes) != n:
+        raise ValueError(f"groups names {len(codes)} items, but X has {n}; give one group for each item")
 
 
 class Among:

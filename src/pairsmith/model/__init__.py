@@ -18,7 +18,7 @@ A model that also learns what features do not say, and knows what it does not kn
     feature_map               features standardised, and smooth functions of them
     learned                   all of it put together, from answers to a posterior
     joint                     what the posterior says about the order of items
-    ranking                   tables that rank: items, items within groups, those who made them
+    ranking                   tables that rank: items, items within groups, those who made them; how sure an order is
     imagined                  scores drawn with their variances: what could be true, for simulations
     raters                    how well each rater tells items apart
     left_out                  each answer as all others predict it

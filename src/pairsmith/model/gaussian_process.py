@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
+from pairsmith.data.candidates import as_codes
 from pairsmith.data.options import as_generator, as_whole
 from pairsmith.data.user_features import checked_table
 from pairsmith.model import ranking
@@ -320,6 +321,11 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         if groups is not None:
             return ranking.ranked_in_groups(joint, names, groups, rng, level, top)
         return ranking.ranked(joint, names, rng, level, top)
+
+    def certainty(self, X: Any = None, groups: Any = None) -> tuple[float, float]:
+        """Doubt and reliability of the order of these items; with `groups`, of the order within each."""
+        joint, n, _ = self._scores(X)
+        return ranking.certainty(joint.without_last(), as_codes(groups, n), as_generator(self.random_state))
 
     def save(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
         """Write the fitted model as plain JSON, whole or not at all; the table of raters is not in it.

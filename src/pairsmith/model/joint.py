@@ -30,19 +30,16 @@ class Joint:
 
     def without_last(self) -> Joint:
         """Of all items but the last."""
-        n = len(self.mean) - 1
-        kept = self.compared < n
-        return Joint(
-            self.mean[:n], self.spread[:n], self.own[:n], self.compared[kept], self.effects[np.ix_(kept, kept)]
-        )
+        return self.part(np.arange(len(self.mean) - 1))
 
     def part(self, rows: Ints) -> Joint:
-        """Of these items."""
+        """Of these items only, in this order."""
         place = np.full(len(self.mean), -1)
         place[self.compared] = np.arange(len(self.compared))
-        kept = np.flatnonzero(place[rows] >= 0)
-        effects = self.effects[np.ix_(place[rows[kept]], place[rows[kept]])]
-        return Joint(self.mean[rows], self.spread[rows], self.own[rows], kept, effects)
+        kept = place[rows]
+        compared = np.flatnonzero(kept >= 0)
+        effects = self.effects[np.ix_(kept[compared], kept[compared])]
+        return Joint(self.mean[rows], self.spread[rows], self.own[rows], compared, effects)
 
     def combined(self, weights: Floats) -> Joint:
         """Of the sums `weights` f of the scores."""
@@ -97,15 +94,20 @@ class Joint:
     def reliability(self) -> float:
         """The share of the variance of scores that is known: var(mean) / (var(mean) + mean posterior variance).
 
-        What all scores have in common is left out of both: comparisons do not tell it, and no order depends on it.
         Without features this is the scale separation reliability of comparative judgement.
+        """
+        known, unknown = self.spreads()
+        return known / (known + unknown) if known + unknown > 0 else 0.0
+
+    def spreads(self) -> tuple[float, float]:
+        """The variance of the means, and the mean posterior variance.
+
+        What all scores have in common is left out of both: comparisons do not tell it, and no order depends on it.
         """
         n = len(self.mean)
         total = self.spread.sum(axis=0)
         shared = float(total @ total) + float(self.own.sum()) + float(self.effects.sum())
-        open_still = float(self.variance().mean()) - shared / n**2
-        known = float(np.var(self.mean))
-        return known / (known + open_still) if known + open_still > 0 else 0.0
+        return float(np.var(self.mean)), float(self.variance().mean()) - shared / n**2
 
     def draws(self, rng: np.random.Generator, count: int = _DRAWS) -> Floats:
         """(count, n) scores drawn from the joint posterior."""

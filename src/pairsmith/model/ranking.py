@@ -1,4 +1,4 @@
-"""Tables that rank: items, items within their groups, and those who made them.
+"""Tables that rank: items, items within their groups, and those who made them; and how sure an order is.
 
 All come from the joint posterior of the scores f, N(m, S), by which W f is N(W m, W S W') for any weights W.
 """
@@ -102,6 +102,26 @@ def author_weights(number: Ints, group_of: Ints | None, authors: list[Any]) -> F
     np.add.at(in_groups, group_of, made)
     within = made - (in_groups / sizes[:, None])[group_of]
     return np.asarray(np.linalg.pinv(within.T @ within, hermitian=True) @ within.T)
+
+
+def certainty(joint: Joint, groups: Ints | None, rng: np.random.Generator) -> tuple[float, float]:
+    """Doubt and reliability of the order of items: over pairs of items of one group, where there are groups."""
+    wrong = pairs = known = unknown = 0.0
+    for rows in members(groups, len(joint.mean)):
+        part, n = joint.part(rows), len(rows)
+        wrong += part.doubt(rng) * n * (n - 1)
+        pairs += n * (n - 1)
+        of_means, of_errors = part.spreads()
+        known, unknown = known + n * of_means, unknown + n * of_errors
+    return wrong / pairs if pairs else 0.0, known / (known + unknown) if known + unknown > 0 else 0.0
+
+
+def members(groups: Ints | None, n: int) -> list[Ints]:
+    """The items of each group, by its number; without groups, all in one."""
+    if groups is None:
+        return [np.arange(n)]
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
 
 def _check_connected(number: Ints, group_of: Ints, authors: list[Any]) -> None:

@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from pairsmith.campaign import corrections, dashboard, enrolment, goals, gold, leases, people, wordings
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
+from pairsmith.campaign.ranking import Rankings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.waits import waits
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.markdown import render
 
-ENDS = 15  # items shown from each end of the ranking
 # Characters, which as JSON have room in a body however they are written.
 COMMENT, QUESTION, INSTRUCTIONS = 1000, 300, 5000
 
@@ -34,7 +34,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-PROGRESS = {"answers": 12, "yours": 3, "wanted": 88, "goal": 400, "quota": None, "undo": "Zk3vQyHc0m5nT1uXwR7pLA"}
+PROGRESS = {"answers": 12, "yours": 3, "wanted": 88, "goal": 400, "quota": 50, "undo": "Zk3vQyHc0m5nT1uXwR7pLA"}
 PAIR = {
     "lease": "a8Xo2b0dJm4Kq1tYw9sVfg",
     "prompt": {"kind": "text", "text": "Why is the sky blue?"},
@@ -177,13 +177,17 @@ class Held(BaseModel):
 
 
 class Ranked(BaseModel):
-    rank: int
+    rank: int = Field(description="Among all items, or within its group where there are groups.")
     id: str
+    group: str | None
+    text: str = Field(description="How the texts of the item begin.")
+    picture: str | None = Field(description="The url of a small picture of it.")
     score: float
     low: float = Field(description="The ends of the 90% interval of the score.")
     high: float
-    best: int | None = Field(default=None, description="The ends of the 90% interval of the rank.")
-    worst: int | None = None
+    best: int = Field(description="The ends of the 90% interval of the rank.")
+    worst: int
+    in_top: float = Field(description="The probability of being one of the ten best, or the best of its group.")
 
 
 class Ranking(BaseModel):
@@ -192,6 +196,9 @@ class Ranking(BaseModel):
     )
 
     answers: int = Field(description="How many answers it is based on.")
+    total: int = Field(description="How many items fit, on all pages.")
+    low: float = Field(description="The lowest and the highest end of an interval of all items.")
+    high: float
     items: list[Ranked]
 
 
@@ -275,32 +282,34 @@ def organising(store: Store, access: Access) -> APIRouter:
     """The ranking and the dashboard, for those who run the campaign."""
     router = APIRouter(prefix="/api", tags=["organising"], responses=ERRORS)
 
+    rankings = Rankings(store)
+
     @router.get("/ranking")
     def ranking(
         request: Request,
         offset: Annotated[int, Query(ge=0, le=1_000_000_000)] = 0,
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+        search: Annotated[str, Query(max_length=200)] = "",
+        group: Annotated[str | None, Query(max_length=10_000)] = None,
     ) -> Ranking:
-        """The items, best first, as of the last report."""
+        """The items, best first, as of the last report; with `search`, those whose id or text has all these words."""
         access.person(request, "organiser")
-        report = dashboard.last_report(store)
-        return Ranking(answers=report["answers"], items=_ranked(report["ranking"][offset : offset + limit], offset))
+        total, low, high, found = rankings.page(offset, limit, search, group)
+        answers = dashboard.last_report(store)["answers"]
+        return Ranking(answers=answers, total=total, low=low, high=high, items=[_ranked(row) for row in found])
 
     @router.get("/dashboard")
     def figures(request: Request) -> dict[str, Any]:
-        """All that the dashboard shows; of the ranking, both ends."""
+        """All that the dashboard shows but the ranking."""
         access.person(request, "organiser")
-        report = dashboard.last_report(store)
-        ranks = _ranked(report.pop("ranking"))
-        ends = ranks if len(ranks) <= 2 * ENDS else ranks[:ENDS] + ranks[-ENDS:]
+        problem, report = dashboard.last_problem(store), dashboard.last_report(store)
         with store.reading() as connection:
             excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
             right = gold.right_and_asked(connection)
         for row in report["people"]:
             row["gold"] = right.get(row["name"])
-        return {**dashboard.count(store), "problem": dashboard.last_problem(store), "report": report,
-                "items": len(ranks), "ranking": ends, "excluded": excluded, "struck": struck,
-                "course": goals.described(store), "waits": waits(store)}  # fmt: skip
+        return {**dashboard.count(store), "problem": problem, "report": report, "excluded": excluded,
+                "struck": struck, "course": goals.described(store), "waits": waits(store)}  # fmt: skip
 
     @router.post("/state")
     def act(wanted: Act, request: Request) -> State:
@@ -348,6 +357,6 @@ def part_of(row: int, at: int, kind: str, value: str) -> Part:
     return Part(kind="text", text=value)
 
 
-def _ranked(rows: list[list[Any]], offset: int = 0) -> list[Ranked]:
-    names = ("id", "score", "low", "high", "best", "worst")  # reports of earlier versions end with high
-    return [Ranked(rank=offset + at, **dict(zip(names, row, strict=False))) for at, row in enumerate(rows, 1)]
+def _ranked(row: dict[str, Any]) -> Ranked:
+    picture = None if row["picture"] is None else f"/media/{row['row']}/{row['picture']}/small"
+    return Ranked.model_validate(row | {"picture": picture})

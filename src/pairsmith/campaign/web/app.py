@@ -21,6 +21,7 @@ from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import api
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.correcting import correcting
+from pairsmith.campaign.web.downloads import downloads
 from pairsmith.campaign.web.gate import Gate
 from pairsmith.campaign.web.media import media
 from pairsmith.campaign.web.pages import TEMPLATES, pages
@@ -52,6 +53,7 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
         api.enrolling(store, access),
         pages(store, access, app),
         media(store, access),
+        downloads(store, access),
     ):
         app.include_router(router)
     _tell_errors(app)

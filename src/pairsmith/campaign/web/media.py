@@ -5,47 +5,75 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Annotated, Any, BinaryIO
 
+from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import APIRouter, HTTPException, Request
 from fastapi import Path as InPath
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from pairsmith.campaign import leases
+from pairsmith.campaign import leases, thumbnails
 from pairsmith.campaign.media_files import MEDIA, MediaError, ending, open_file
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.access import Access
 
 PIECE = 1 << 18  # bytes of a file that are read at once
+SMALL_KEPT = 8192  # small pictures in memory, of some 3 kB each; browsers keep them too
+CACHED = {"Cache-Control": "private, max-age=3600", "Content-Security-Policy": "default-src 'none'; sandbox"}
+
+Row = Annotated[int, InPath(ge=0, le=2**31 - 1)]
+Part = Annotated[int, InPath(ge=0, le=1000)]
 
 
 def media(store: Store, access: Access) -> APIRouter:
     """The files that the campaign lists."""
     router = APIRouter(include_in_schema=False)
+    smaller = lru_cache(SMALL_KEPT)(thumbnails.small)  # by the file and when it was changed
+    # Whoever scrolls through thousands of pictures must not take the threads that labellers wait for.
+    few = CapacityLimiter(2)
 
-    @router.get("/media/{row}/{part}")
-    def file(
-        request: Request, row: Annotated[int, InPath(ge=0, le=2**31 - 1)], part: Annotated[int, InPath(ge=0, le=1000)]
-    ) -> Response:
-        """A file that the campaign lists, by the number of its item; no path ever comes from outside.
-
-        Labellers get what was shown to them, organisers everything.
-        """
-        try:
-            access.person(request, "organiser")
-        except HTTPException:
-            if not leases.was_shown(store, access.person(request, "labeller"), row):
-                raise HTTPException(404, "this item was not shown to you") from None
+    def opened(row: int, part: int) -> tuple[BinaryIO, str]:
+        """The file, by the number of its item, and its media type; no path ever comes from outside."""
         parts = store.parts(row)
         if part >= len(parts) or parts[part][0] not in MEDIA:
             raise HTTPException(404, "there is no such file in this campaign")
         kind, path = parts[part]
         try:
-            opened = open_file(store.settings.folder or "", path, kind)
+            return open_file(store.settings.folder or "", path, kind), MEDIA[kind][ending(path)]
         except MediaError as error:
             raise HTTPException(404, f"the file of this item {error}") from None
-        return _respond(opened, MEDIA[kind][ending(path)], request)
+
+    @router.get("/media/{row}/{part}")
+    def file(request: Request, row: Row, part: Part) -> Response:
+        """A file that the campaign lists. Labellers get what was shown to them, organisers everything."""
+        try:
+            access.person(request, "organiser")
+        except HTTPException:
+            if not leases.was_shown(store, access.person(request, "labeller"), row):
+                raise HTTPException(404, "this item was not shown to you") from None
+        return _respond(*opened(row, part), request)
+
+    @router.get("/media/{row}/{part}/small")
+    async def small(request: Request, row: Row, part: Part) -> Response:
+        """A small picture of it, for the ranking; the file itself where none can be made. For organisers only."""
+
+        def find() -> Response:
+            access.person(request, "organiser")
+            file, media_type = opened(row, part)
+            found = os.fstat(file.fileno())
+            made = None
+            if media_type in thumbnails.READABLE:
+                made = smaller(thumbnails.Picture(file, row, part, found.st_mtime_ns, found.st_size))
+            if made is None:
+                file.seek(0)
+                return _respond(file, media_type, request)
+            file.close()
+            return Response(made, media_type=thumbnails.MADE, headers=CACHED)
+
+        return await run_sync(find, limiter=few)
 
     return router
 
@@ -73,12 +101,7 @@ def _respond(file: BinaryIO, media_type: str, request: Request) -> Response:
     """This file, or the one range of it that is asked for, or nothing where the browser has it already."""
     found = os.fstat(file.fileno())
     size, tag = found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
-    headers = {
-        "Accept-Ranges": "bytes",
-        "Cache-Control": "private, max-age=3600",
-        "Content-Security-Policy": "default-src 'none'; sandbox",
-        "ETag": tag,
-    }
+    headers = CACHED | {"Accept-Ranges": "bytes", "ETag": tag}
     if request.headers.get("if-none-match") == tag:
         file.close()
         return Response(status_code=304, headers=headers)

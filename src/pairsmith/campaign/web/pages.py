@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Resp
 from fastapi.templating import Jinja2Templates
 
 from pairsmith.campaign import dashboard, enrolment, goals, people, wordings
+from pairsmith.campaign.ranking import Rankings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import languages
 from pairsmith.campaign.web.access import Access
@@ -60,6 +61,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
             "people_columns": dashboard.PEOPLE_COLUMNS,
             "actions": goals.ACTIONS,
             "judge_columns": dashboard.JUDGE_COLUMNS,
+            "groups": Rankings(store).groups() if store.settings.grouped else [],
         }
         return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)
 

@@ -1,8 +1,8 @@
-// Drawings of the dashboard: curves over the number of answers, and the ranking with its intervals.
+// Drawings of the dashboard: curves over the number of answers, with what is to come as a band.
 
 import { counted, find } from "./common.js";
 
-function draw(parent, name, attributes, text) {
+export function draw(parent, name, attributes, text) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   if (text !== undefined) element.textContent = text;
@@ -10,7 +10,7 @@ function draw(parent, name, attributes, text) {
   return element;
 }
 
-function ticks(low, high, count) {
+export function ticks(low, high, count) {
   const rough = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
@@ -19,23 +19,25 @@ function ticks(low, high, count) {
   return found;
 }
 
-export function chart(id, points, series, format) {
+// A curve through points {answers, value}, with the band of those that have low and high; `ahead` is the same of what is
+// to come.
+export function chart(id, points, ahead, format, otherwise) {
   const svg = find(id);
-  const drawn = series.map(({ key, kind }) => ({ kind, line: points.filter((point) => point[key] !== null)
-    .map((point) => [point.answers, point[key]]) }));
-  const values = drawn.flatMap(({ line }) => line.map(([, y]) => y));
+  const known = points.filter((point) => point.value !== null);
+  const all = [...known, ...ahead];
   svg.replaceChildren();
-  const [width, height, left, right, top, bottom] = [340, 200, 44, 52, 10, 40];
+  const [width, height, left, right, top, bottom] = [420, 210, 48, 56, 10, 40];
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  if (values.length === 0) {
-    draw(svg, "text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, "More answers are needed for this.");
-    svg.setAttribute("aria-label", "More answers are needed for this.");
+  if (known.length === 0) {
+    draw(svg, "text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, otherwise);
+    svg.setAttribute("aria-label", otherwise);
     return;
   }
+  const values = all.flatMap((point) => [point.value, point.low ?? point.value, point.high ?? point.value]);
   let [low, high] = [Math.min(...values), Math.max(...values)];
   const room = (high - low) * 0.08 || Math.abs(high) * 0.05 || 0.5;
   [low, high] = [low - room, high + room];
-  const most = Math.max(...points.map((point) => point.answers), 1);
+  const most = Math.max(...all.map((point) => point.answers), 1);
   const x = (value) => left + (value / most) * (width - left - right);
   const y = (value) => height - bottom - ((value - low) / (high - low)) * (height - top - bottom);
   for (const value of ticks(low, high, 4)) {
@@ -47,56 +49,30 @@ export function chart(id, points, series, format) {
   }
   draw(svg, "text", { x: x(most / 2), y: height - 4, "text-anchor": "middle" }, "answers");
   const ends = [];
-  for (const { line, kind } of drawn.filter(({ line }) => line.length)) {
-    draw(svg, "polyline", { class: `line ${kind}`, points: line.map(([a, b]) => `${x(a)},${y(b)}`).join(" ") });
-    for (const [a, b] of line) {
-      const dot = draw(svg, "circle", { class: `dot ${kind}`, cx: x(a), cy: y(b), r: 2.5 });
-      draw(dot, "title", {}, `${counted(a, "answer")}: ${format(b)}`);
+  const spoken = [];
+  for (const [line, kind, name] of [[known, "one", "now"], [ahead, "two", `after ${counted(most, "answer")}`]]) {
+    if (line.length === 0) continue;
+    const band = line.filter((point) => point.low != null);
+    if (band.length > 1) {
+      const edge = [...band.map((point) => [point.answers, point.high]),
+        ...band.reverse().map((point) => [point.answers, point.low])];
+      draw(svg, "polygon", { class: `band ${kind}`, points: edge.map(([a, b]) => `${x(a)},${y(b)}`).join(" ") });
     }
-    const [, last] = line[line.length - 1];
-    const taken = ends.find((place) => Math.abs(place - y(last)) < 12);
-    const place = taken === undefined ? y(last) : taken + (y(last) < taken ? -12 : 12);
+    draw(svg, "polyline", { class: `line ${kind}`,
+      points: line.map((point) => `${x(point.answers)},${y(point.value)}`).join(" ") });
+    for (const point of line) {
+      const dot = draw(svg, "circle", { class: `dot ${kind}`, cx: x(point.answers), cy: y(point.value), r: 2.5 });
+      draw(dot, "title", {}, `${counted(point.answers, "answer")}: ${interval(point, format)}`);
+    }
+    const last = line[line.length - 1];
+    const taken = ends.find((place) => Math.abs(place - y(last.value)) < 12);
+    const place = taken === undefined ? y(last.value) : taken + (y(last.value) < taken ? -12 : 12);
     ends.push(place);
-    draw(svg, "text", { class: `end ${kind}`, x: width - right + 6, y: place + 4 }, format(last));
+    draw(svg, "text", { class: `end ${kind}`, x: width - right + 6, y: place + 4 }, format(last.value));
+    spoken.push(`${name} ${interval(last, format)}`);
   }
-  const spoken = drawn.filter(({ line }) => line.length)
-    .map(({ line, kind }) => `${kind === "two" ? "random pairs" : "now"} ${format(line[line.length - 1][1])}`);
-  svg.setAttribute("aria-label", `After ${counted(most, "answer")}: ${spoken.join(", ")}`);
+  svg.setAttribute("aria-label", `After ${counted(known[known.length - 1].answers, "answer")}: ${spoken.join(", ")}`);
 }
 
-export function caterpillar(ranking, total) {
-  const svg = find("ranking");
-  svg.replaceChildren();
-  find("ranked").textContent = ranking.length ? `${total} items, best first, with 90% intervals` : "";
-  if (ranking.length === 0) return;
-  const width = Math.max(320, Math.min(900, svg.parentElement.clientWidth));
-  const [left, right, line, top] = [Math.min(180, width * 0.36), 16, 20, 8];
-  const gap = ranking.length < total ? 30 : 0;
-  const half = ranking.findIndex((item, at) => at > 0 && item.rank !== ranking[at - 1].rank + 1);
-  const height = top + ranking.length * line + gap + 26;
-  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-  const low = Math.min(...ranking.map((item) => item.low));
-  const high = Math.max(...ranking.map((item) => item.high));
-  const x = (value) => left + ((value - low) / (high - low || 1)) * (width - left - right);
-  for (const value of ticks(low, high, 6)) {
-    draw(svg, "line", { class: "grid", x1: x(value), x2: x(value), y1: top, y2: height - 22 });
-    draw(svg, "text", { x: x(value), y: height - 6, "text-anchor": "middle" }, Number(value.toPrecision(6)));
-  }
-  ranking.forEach((item, at) => {
-    const y = top + line * (at + 0.5) + (half > 0 && at >= half ? gap : 0);
-    const name = item.id.length > 20 ? `${item.id.slice(0, 19)}…` : item.id;
-    const text = draw(svg, "text", { x: left - 10, y: y + 4, "text-anchor": "end" }, `${item.rank}  ${name}`);
-    draw(text, "title", {}, item.id);
-    draw(svg, "line", { class: "interval", x1: x(item.low), x2: x(item.high), y1: y, y2: y });
-    const dot = draw(svg, "circle", { class: "dot one", cx: x(item.score), cy: y, r: 4 });
-    const ranks = item.best == null ? "" : `; rank ${item.best} to ${item.worst}`;
-    draw(dot, "title", {},
-      `${item.id}: ${item.score.toFixed(2)} (${item.low.toFixed(2)} to ${item.high.toFixed(2)})${ranks}`);
-  });
-  if (gap) {
-    draw(svg, "text", { x: left - 10, y: top + line * half + gap / 2 + 4, "text-anchor": "end", class: "gap" },
-      `… ${total - ranking.length} more …`);
-  }
-  const best = ranking.slice(0, 3).map((item) => item.id).join(", ");
-  svg.setAttribute("aria-label", `Ranking of ${total} items with intervals. Best: ${best}`);
-}
+const interval = ({ value, low, high }, format) => (
+  low == null ? format(value) : `${format(value)} (${format(low)} to ${format(high)})`);

@@ -1,9 +1,10 @@
 // The dashboard: what the server reports, drawn again whenever it differs.
 
-import { caterpillar, chart } from "./charts.js";
+import { chart } from "./charts.js";
 import { ask, find, pause } from "./common.js";
 import { listenToActs, tellCourse } from "./course.js";
 import { excludeButton, tellLeftOut } from "./organise.js";
+import { refresh } from "./ranking.js";
 
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
 
@@ -13,12 +14,32 @@ const formats = {
   seconds: (value) => (value == null ? "–" : `${value.toFixed(1)} s`),
   percent: (value) => (value == null ? "–" : percent(value)),
   number: (value) => (value == null ? "–" : value.toFixed(2)),
-  share: (value) => (value == null ? "–" : `${Math.round(100 * value)}%`),
+  share: (value) => (value == null ? "–" : whole(value)),
   interval: (value) => (value?.length !== 3 ? "–" : `${Math.round(100 * value[0])}% (${value.slice(1).map((end) => Math.round(100 * end)).join("–")})`),
   error: (value) => (value?.length !== 2 ? "–" : `${value[0].toFixed(2)} ± ${value[1].toFixed(2)}`),
   right: (value) => (value == null ? "–" : `${value[0]} of ${value[1]}`),
   list: (value) => (value ?? []).join("; "),
+  measured_share: (found) => measured(found, whole),
+  measured_number: (found) => measured(found, (value) => value.toFixed(2)),
 };
+
+function whole(value) {
+  return `${Math.round(100 * value)}%`;
+}
+
+// A figure with its interval, by so many random pairs.
+function measured(found, format) {
+  if (found == null) return "–";
+  const said = document.createElement("small");
+  if (found.value === null) {
+    said.textContent = `too few random pairs yet (${found.number})`;
+    return said;
+  }
+  said.textContent = ` ${format(found.low)} to ${format(found.high)}, ${found.number} pairs`;
+  const both = document.createDocumentFragment();
+  both.append(format(found.value), said);
+  return both;
+}
 
 // The page has an element for each figure, whose id is the figure's key.
 function fillFigures(now) {
@@ -28,7 +49,7 @@ function fillFigures(now) {
 // Of what the model has learned the page has an element for each, which says how it is written.
 function fillLearned(learned) {
   for (const element of document.querySelectorAll("#learned [data-key]")) {
-    element.textContent = formats[element.dataset.format](learned[element.dataset.key]);
+    element.replaceChildren(formats[element.dataset.format](learned[element.dataset.key]));
   }
 }
 
@@ -71,18 +92,23 @@ function tellProblem(text) {
 
 function tellAdvice(advice) {
   if (!advice) return;
-  find("advice").textContent = advice.text;
+  find("verdict").textContent = advice.text;
   find("advice").classList.toggle("stop", advice.stop);
+  find("sentences").replaceChildren(...(advice.more || []).map((sentence) => {
+    const line = document.createElement("li");
+    line.textContent = sentence;
+    return line;
+  }));
 }
 
-function drawReport({ curve, advice, people, judges, learned }, ranking, items, excluded) {
+function drawReport({ curve, outlook, advice, people, judges, learned }, excluded) {
   tellAdvice(advice);
   fillLearned(learned);
-  chart("auc", curve, [{ key: "auc", kind: "one" }], (value) => value.toFixed(2));
-  chart("doubt", curve, [{ key: "doubt", kind: "one" }], percent);
-  chart("gained", curve, [{ key: "gained", kind: "one" }, { key: "random", kind: "two" }],
-    (value) => value.toFixed(value < 10 ? 1 : 0));
-  caterpillar(ranking, items);
+  const ahead = (outlook?.points || []).map(([answers, low, value, high]) => ({ answers, low, value, high }));
+  chart("doubt", curve.map(({ answers, doubt }) => ({ answers, value: doubt })), ahead, percent,
+    "More answers are needed for this.");
+  chart("auc", curve.map(({ answers, auc, auc_low: low, auc_high: high }) => ({ answers, value: auc ?? null, low, high })),
+    [], (value) => value.toFixed(2), `Too few random pairs yet (${learned.auc?.number ?? 0}).`);
   fillPeople(people, excluded);
   fillJudges(judges);
 }
@@ -96,10 +122,11 @@ async function keepUpToDate() {
       tellProblem(now.problem);
       tellCourse(now.course, now.waits);
       tellLeftOut(now.struck, now.excluded);
-      const found = JSON.stringify([now.report, now.ranking, now.excluded]);
+      const found = JSON.stringify([now.report, now.excluded]);
       if (found !== drawn) {
         drawn = found;
-        drawReport(now.report, now.ranking, now.items, now.excluded);
+        drawReport(now.report, now.excluded);
+        refresh();
       }
     } catch (error) {
       tellProblem(`Not up to date: ${error.message}`);

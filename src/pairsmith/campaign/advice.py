@@ -1,0 +1,190 @@
+"""What the figures of a report mean, in sentences: how sure the ranking is, what more answers would bring, and whether
+to stop. Pure functions; `report` has the figures.
+
+Whether to stop is decided by the level that was reached and by what more answers would bring, never because doubt
+hardly falls: it also hardly falls where people flip coins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairsmith.campaign import counted
+from pairsmith.campaign.yardstick import Yardstick
+
+FEW = 40  # answers before which no advice is given
+SURE, FAIRLY_SURE = 0.05, 0.1  # doubt at which a ranking is done, and at which it is where more answers bring little
+LITTLE = 0.01  # doubt that falls by less than this is little for a quarter more answers
+COINS, OPEN, FINE = "coins", "open", "fine"  # whether answers contradict each other, see `yardstick.consistency`
+
+
+@dataclass(frozen=True)
+class Top:
+    """How sure the best items are: of the `size` shown first, how many are expected to be among the true ones."""
+
+    size: int
+    expected: float
+    sure: Sequence[str]  # in with at least 95%
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that is advised upon."""
+
+    answers: int
+    doubt: float
+    left: int  # pairs that nobody has answered
+    explained: float | None  # by features, of how scores differ; None where there are none
+    top: Top | None = None
+    groups: tuple[int, int] | None = None  # how many, and in how many the first is the best with 90%
+    yardstick: Yardstick | None = None
+    consistency: str = FINE
+    uncertain: Sequence[tuple[str, int, int]] = ()  # id, best and worst rank
+    untouched: int = 0  # items that nobody has compared
+    disputed: Sequence[tuple[str, int, int]] = ()  # id, answers against what the others say, answers
+    outlook: dict[str, Any] | None = None  # as `outlook.foretell` gives it
+
+
+def advise(figures: Figures | None) -> dict[str, Any]:
+    """Whether to `stop`, why (`text`), and what else there is to say (`more`)."""
+    if figures is None or figures.answers < FEW:
+        return {"stop": False, "text": f"Too early to tell: advice comes after {FEW} answers.", "more": []}
+    stop, text = verdict(figures)
+    more = [sentence for about in ABOUT for sentence in about(figures)]
+    return {"stop": stop, "text": text, "more": more}
+
+
+def verdict(figures: Figures) -> tuple[bool, str]:
+    """Whether to stop, and why."""
+    chance = f"the chance that two items stand in the wrong order is {figures.doubt:.1%}"
+    if figures.consistency == COINS:
+        return False, (
+            "The answers contradict each other: they are as if coins had been flipped, and more of them will not help."
+            " Look at the question, at the labellers, and at whether the items differ at all."
+        )
+    if figures.left == 0:
+        return True, f"You can stop: every pair has been answered, and {chance}."
+    if figures.consistency == OPEN:
+        return False, (
+            "Go on: nothing shows yet that the answers are better than coin flips. By the model"
+            f" {chance}, but that is not to be relied on."
+        )
+    if too_sure(figures.yardstick):
+        return False, f"Go on: the model says that {chance}, but it is surer than it should be (see below)."
+    coming = _ahead(figures)
+    if figures.doubt <= SURE:
+        return True, f"You can stop: {chance}."
+    if coming is None:
+        return False, f"Go on where that is not sure enough: {chance}."
+    more, low, middle, high = coming
+    bring = f"{counted(more, 'more answer')} would bring it to about {middle:.1%} ({low:.1%} to {high:.1%})"
+    if figures.doubt <= FAIRLY_SURE and figures.doubt - middle < LITTLE:
+        return True, f"You can stop: {chance}, and {bring}."
+    return False, f"Go on where that is not sure enough: {chance}; {bring}."
+
+
+def too_sure(yardstick: Yardstick | None) -> bool:
+    """Whether fewer random pairs came out as foretold than the model expected, beyond chance."""
+    if yardstick is None or yardstick.expected is None or yardstick.agreement.high is None:
+        return False
+    return yardstick.agreement.high < yardstick.expected
+
+
+def about_trust(figures: Figures) -> Iterator[str]:
+    found = figures.yardstick
+    if found is None:
+        return
+    n = found.agreement.number
+    if found.agreement.value is None or found.expected is None:
+        yield f"Whether these figures are true is not checked: there are too few random pairs yet ({n})."
+        return
+    seen = (
+        f"Of {n} random pairs {found.agreement.value:.0%} ({found.agreement.low:.0%} to {found.agreement.high:.0%})"
+        " were answered as the model had foretold"
+    )
+    if too_sure(found):
+        yield f"{seen}, fewer than the {found.expected:.0%} it expected: it is surer than it should be."
+    else:
+        yield f"{seen}; it expected {found.expected:.0%}."
+
+
+def about_top(figures: Figures) -> Iterator[str]:
+    if figures.top is not None:
+        size, sure = figures.top.size, list(figures.top.sure)
+        named = f" Surely among them: {_listed(sure)}." if sure else " None of them is among them for sure."
+        expected = f"{figures.top.expected:.1f} are expected to be among the true {size} best"
+        yield f"Of the {size} items shown first, {expected}.{named}"
+    if figures.groups is not None:
+        count, known = figures.groups
+        yield f"In {known} of {counted(count, 'group')} the item shown first is the best with 90% probability or more."
+
+
+def about_features(figures: Figures) -> Iterator[str]:
+    if figures.explained is None:
+        return
+    if figures.explained < 0.1:
+        yield "Features say hardly anything about the scores: each item has to be compared to be known."
+    else:
+        yield f"Features explain {figures.explained:.0%} of how scores differ; the rest is the items' own."
+
+
+def about_more(figures: Figures) -> Iterator[str]:
+    """How many more answers for which doubt."""
+    if figures.outlook is None or figures.consistency == COINS or not figures.outlook["points"]:
+        return
+    since = figures.answers - figures.outlook["from"]
+    last = figures.outlook["points"][-1][0] - figures.answers
+    told = []
+    for target, *needed in figures.outlook["needed"]:
+        if target >= figures.doubt:
+            continue
+        about, low, high = (None if number is None else max(1, number - since) for number in needed)
+        if about is None:
+            told.append(f"{target:.0%} takes more than {_roughly(last)}")
+            break
+        until = f"more than {_roughly(last)}" if high is None else _roughly(high)
+        told.append(f"{target:.0%} takes about {_roughly(about)} ({_roughly(low or 1)} to {until})")
+    if told:
+        yield f"More answers: doubt of {'; '.join(told)}."
+
+
+def about_uncertain(figures: Figures) -> Iterator[str]:
+    if figures.untouched:
+        was = "was" if figures.untouched == 1 else "were"
+        yield f"{counted(figures.untouched, 'item')} {was} not compared by anybody yet."
+    if figures.uncertain:
+        named = [f"{name} (rank {best} to {worst})" for name, best, worst in figures.uncertain]
+        yield f"Most uncertain: {_listed(named)}."
+
+
+def about_disputed(figures: Figures) -> Iterator[str]:
+    if figures.disputed:
+        named = [f"{name} ({against} of {counted(total, 'answer')})" for name, against, total in figures.disputed]
+        yield f"Most disputed, by answers against what all others say: {_listed(named)}."
+
+
+ABOUT = (about_trust, about_more, about_top, about_features, about_uncertain, about_disputed)
+
+
+def _ahead(figures: Figures) -> tuple[int, float, float, float] | None:
+    """A quarter more answers, and the doubt then: low end, middle and high end. None where nothing is foretold."""
+    points = figures.outlook["points"] if figures.outlook else []
+    if not points or points[-1][0] <= figures.answers:
+        return None
+    more = min(max(25, round(figures.answers / 4)), points[-1][0] - figures.answers)
+    at, *ends = np.array(points, dtype=np.float64).T
+    low, middle, high = (float(np.interp(figures.answers + more, at, end)) for end in ends)
+    return more, low, middle, high
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _roughly(number: int) -> str:
+    """By its first two digits."""
+    return f"{float(f'{number:.2g}'):,.0f}"

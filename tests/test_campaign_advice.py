@@ -1,0 +1,110 @@
+"""From figures to sentences."""
+
+from dataclasses import replace
+
+import pytest
+
+from pairsmith.campaign import advice
+from pairsmith.campaign.advice import COINS, FAIRLY_SURE, FEW, OPEN, SURE, Figures, Top, advise
+from pairsmith.campaign.yardstick import Measured, Yardstick
+
+USUAL = Figures(answers=400, doubt=0.15, left=1000, explained=0.6)
+GOOD = Yardstick(Measured(40, 0.7, 0.55, 0.82), 0.74, Measured(40, 0.8, 0.66, 0.89))
+BAD = Yardstick(Measured(40, 0.5, 0.35, 0.65), 0.74, Measured(40, 0.5, 0.36, 0.64))
+
+
+def ahead(now, then, answers=400, last=800):
+    """A forecast by which doubt falls evenly from now to then."""
+    points = [[answers, now, now, now], [last, then - 0.02, then, then + 0.02]]
+    return {"from": answers, "points": points, "needed": [[0.1, 180, 120, None], [0.05, None, 350, None]]}
+
+
+def test_it_is_too_early_at_first():
+    for early in (None, replace(USUAL, answers=FEW - 1)):
+        assert advise(early) == {"stop": False, "text": "Too early to tell: advice comes after 40 answers.", "more": []}
+
+
+@pytest.mark.parametrize(
+    ("figures", "stop", "begins"),
+    [
+        ({"doubt": SURE}, True, "You can stop: the chance that two items stand in the wrong order is 5.0%."),
+        ({"doubt": 0.15}, False, "Go on where that is not sure enough: the chance"),
+        ({"doubt": 0.3, "left": 0}, True, "You can stop: every pair has been answered, and the chance"),
+        ({"doubt": SURE, "consistency": COINS}, False, "The answers contradict each other: "),
+        ({"doubt": 0.3, "left": 0, "consistency": COINS}, False, "The answers contradict each other: "),
+        ({"doubt": SURE, "consistency": OPEN}, False, "Go on: nothing shows yet that the answers are better than coin"),
+        ({"doubt": SURE, "yardstick": BAD}, False, "Go on: the model says that the chance"),
+        ({"doubt": SURE, "yardstick": GOOD}, True, "You can stop"),
+    ],
+)
+def test_whether_to_stop(figures, stop, begins):
+    found = advise(replace(USUAL, **figures))
+    assert found["stop"] == stop
+    assert found["text"].startswith(begins)
+
+
+def test_flatness_is_no_reason_to_stop_but_little_more_to_gain_is_where_it_is_fairly_sure():
+    for doubt, then, stop in (
+        (2 * FAIRLY_SURE, 2 * FAIRLY_SURE - 0.001, False),  # flat, and not sure
+        (FAIRLY_SURE, FAIRLY_SURE - 0.001, True),
+        (FAIRLY_SURE, FAIRLY_SURE / 2, False),  # much to gain
+    ):
+        found = advise(replace(USUAL, doubt=doubt, outlook=ahead(doubt, then)))
+        assert found["stop"] == stop
+        assert "100 more answers would bring it to about" in found["text"]
+    assert not advise(replace(USUAL, doubt=FAIRLY_SURE))["stop"]  # nobody knows what more would bring
+
+
+def test_what_more_answers_bring_is_read_off_the_forecast():
+    text = advise(replace(USUAL, outlook=ahead(0.15, 0.07)))["text"]
+    assert text.endswith("15.0%; 100 more answers would bring it to about 13.0% (12.5% to 13.5%).")
+    later = advise(replace(USUAL, answers=900, outlook=ahead(0.15, 0.07)))["text"]  # beyond what was foretold
+    assert "would bring" not in later
+
+
+def test_how_many_more_for_which_doubt():
+    (told,) = advice.about_more(replace(USUAL, outlook=ahead(0.15, 0.07)))
+    assert told == "More answers: doubt of 10% takes about 180 (120 to more than 400); 5% takes more than 400."
+    (later,) = advice.about_more(replace(USUAL, answers=420, outlook=ahead(0.15, 0.07)))
+    assert later == "More answers: doubt of 10% takes about 160 (100 to more than 380); 5% takes more than 380."
+    (reached,) = advice.about_more(replace(USUAL, doubt=0.09, outlook=ahead(0.15, 0.07)))
+    assert reached == "More answers: doubt of 5% takes more than 400."
+    assert list(advice.about_more(replace(USUAL, consistency=COINS, outlook=ahead(0.15, 0.07)))) == []
+    assert list(advice.about_more(USUAL)) == []
+
+
+def test_what_is_known_of_random_pairs_is_said():
+    def told(yardstick):
+        return list(advice.about_trust(replace(USUAL, yardstick=yardstick)))
+
+    assert told(GOOD) == [
+        "Of 40 random pairs 70% (55% to 82%) were answered as the model had foretold; it expected 74%."
+    ]
+    assert "fewer than the 74% it expected: it is surer than it should be" in told(BAD)[0]
+    few = Yardstick(Measured(7), None, Measured(7))
+    assert told(few) == ["Whether these figures are true is not checked: there are too few random pairs yet (7)."]
+    assert told(None) == []
+
+
+def test_the_best_the_features_and_the_odd_ones():
+    figures = replace(
+        USUAL,
+        top=Top(10, 7.34, ["a", "b"]),
+        uncertain=[("x", 3, 40), ("y", 7, 30)],
+        untouched=1,
+        disputed=[("z", 5, 9)],
+    )
+    assert advise(figures)["more"] == [
+        "Of the 10 items shown first, 7.3 are expected to be among the true 10 best. Surely among them: a and b.",
+        "Features explain 60% of how scores differ; the rest is the items' own.",
+        "1 item was not compared by anybody yet.",
+        "Most uncertain: x (rank 3 to 40) and y (rank 7 to 30).",
+        "Most disputed, by answers against what all others say: z (5 of 9 answers).",
+    ]
+    (hardly,) = advice.about_features(replace(USUAL, explained=0.03))
+    assert "hardly anything" in hardly
+    assert list(advice.about_features(replace(USUAL, explained=None))) == []
+    (none,) = advice.about_top(replace(USUAL, top=Top(10, 3.0, [])))
+    assert none.endswith("None of them is among them for sure.")
+    (groups,) = advice.about_top(replace(USUAL, groups=(12, 5)))
+    assert groups == "In 5 of 12 groups the item shown first is the best with 90% probability or more."

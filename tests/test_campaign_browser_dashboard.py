@@ -1,0 +1,87 @@
+"""The dashboard of many items, in a real browser."""
+
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+import uvicorn
+from PIL import Image
+from playwright.sync_api import expect
+
+from browsing import DESKTOP, accessible
+from conftest import free_port
+from pairsmith.campaign import dashboard
+from pairsmith.campaign.web.app import create_app
+
+MANY = 10_000
+# Chromium tells of tasks that took more than 50 ms.
+WATCH = """() => {
+  window.longest = 0;
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+  }).observe({ type: "longtask" });
+}"""
+SCROLL = """async () => {
+  const box = document.getElementById("ranking");
+  for (let step = 1; step <= 40; step += 1) {
+    box.scrollTop = (box.scrollHeight - box.clientHeight) * step / 40;
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  }
+}"""
+
+
+@pytest.fixture
+def address(tmp_path, make):
+    """The dashboard of 10,000 items with pictures, ranked by a report of 400 answers; nothing computes behind it."""
+    for number in range(20):
+        Image.new("RGB", (640, 480), (12 * number, 80, 120)).save(tmp_path / f"{number}.png")
+    parts = [[("image", f"{row % 20}.png"), ("text", f"thing {row}")] for row in range(MANY)]
+    store = make(str(tmp_path / "t.db"), n=MANY, parts=parts, media=tmp_path)
+    scores = -np.linspace(-3, 3, MANY)
+    rows = [[row, row + 1, score, score - 1, score + 1, 1, MANY, 0.5] for row, score in enumerate(scores.tolist())]
+    points = [[400, 0.2, 0.2, 0.2], [600, 0.1, 0.15, 0.18]]
+    curve = [{"answers": mark, "doubt": 0.4 - mark / 2000, "auc": None} for mark in (200, 400)]
+    dashboard.save_report(
+        store,
+        dashboard.EMPTY_REPORT | {
+            "answers": 400, "ranking": rows, "curve": curve, "outlook": {"from": 400, "points": points, "needed": []},
+            "advice": {"stop": False, "text": "Go on.", "more": ["One more thing."]},
+        },
+    )  # fmt: skip
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(create_app(store), port=port, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    yield f"http://127.0.0.1:{port}/dashboard"
+    server.should_exit = True
+    thread.join(20)
+
+
+def test_ten_thousand_items_are_scrolled_and_searched_without_a_pause(browser, address):
+    context = browser.new_context(**DESKTOP)
+    page = context.new_page()
+    pictures = []
+    page.on("request", lambda request: pictures.append(request.url) if request.url.endswith("/small") else None)
+    page.add_init_script(f"({WATCH})()")
+    page.goto(address)
+    expect(page.locator("#ranked")).to_have_text(re.compile("^10000 items"))
+    expect(page.locator("#rows li .rank").first).to_have_text("1")
+    expect(page.locator("#sentences li")).to_have_text(["One more thing."])
+    expect(page.locator("#doubt polygon.band.two")).to_have_count(1)
+    assert page.locator("#rows li").count() < 50
+    assert len(pictures) < 50
+    page.evaluate(SCROLL)
+    expect(page.locator("#rows li .rank").last).to_have_text(str(MANY))
+    page.locator("#search").fill("thing 1234")
+    expect(page.locator("#rows li .rank")).to_have_text(["1235"])
+    page.locator("#search").fill("nothing of this")
+    expect(page.locator("#unranked")).to_have_text("Nothing is found.")
+    assert page.evaluate("window.longest") < 100
+    page.locator("#search").fill("")
+    expect(page.locator("#rows li .rank").first).to_have_text("1")
+    accessible(page)
+    context.close()
