@@ -46,7 +46,7 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
                 break
             except httpx.TransportError:
                 time.sleep(0.05)
-        ports = dict(re.findall(r"<td>(\w+)\?</td>.*?:(\d+)/\"", page, re.DOTALL))
+        ports = {name: port for port, name in re.findall(r":(\d+)/\">Label.*?<td>(\w+)\?</td>", page, re.DOTALL)}
         assert ports.keys() == {"one", "two"}
         assert "other.db is no campaign of pairsmith" in page
         for name, port in ports.items():
