@@ -34,7 +34,7 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-PROGRESS = {"answers": 12, "yours": 3, "wanted": 88, "goal": 400, "quota": None, "undo": "Zk3vQyHc0m5nT1uXwR7pLA"}
+PROGRESS = {"answers": 12, "yours": 3, "wanted": 88, "goal": 400, "quota": 50, "undo": "Zk3vQyHc0m5nT1uXwR7pLA"}
 PAIR = {
     "lease": "a8Xo2b0dJm4Kq1tYw9sVfg",
     "prompt": {"kind": "text", "text": "Why is the sky blue?"},
