@@ -97,7 +97,7 @@ def right_and_asked(connection: sa.Connection) -> dict[str, Right]:
     found = connection.execute(
         sa.select(people.c.name, right, sa.func.count())
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
-        .where(leases.c.state == "answered", ~answers.c.struck, pairs.c.gold.is_not(None))
+        .where(leases.c.state == "answered", pairs.c.gold.is_not(None))
         .group_by(people.c.name)
         .order_by(people.c.name)
     )

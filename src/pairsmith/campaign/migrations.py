@@ -78,7 +78,6 @@ def _let_organisers_act(connection: sa.Connection) -> None:
         f"people ADD COLUMN program BOOLEAN NOT NULL DEFAULT {no}",
         "leases ADD COLUMN why TEXT NOT NULL DEFAULT 'designed'",
         "leases ADD COLUMN wording INTEGER",
-        f"answers ADD COLUMN struck BOOLEAN NOT NULL DEFAULT {no}",
     ):
         connection.exec_driver_sql(f"ALTER TABLE {column}")
     connection.exec_driver_sql(f"UPDATE leases SET why = 'imported' WHERE expires = {schema.MADE_ELSEWHERE}")

@@ -110,7 +110,6 @@ answers = sa.Table(
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("strength", sa.Text),  # slightly or much, where answers are graded
     sa.Column("comment", sa.Text),
-    sa.Column("struck", sa.Boolean, nullable=False, server_default=sa.false()),  # out by an organiser
 )
 undos = sa.Table(
     "undos",
