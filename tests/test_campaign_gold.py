@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from scipy.stats import binom
 
 from campaigns import Clock, answer_next, invite_people
-from pairsmith.campaign import dashboard, gold, leases, people, schema
+from pairsmith.campaign import corrections, dashboard, gold, leases, people, schema
 from pairsmith.campaign.snapshot import take_snapshot
 
 
@@ -123,9 +123,11 @@ def test_right_and_asked_of_each_person(target, make):
         own = given[given["labeller"] == name]
         assert found[name] == ((own["outcome"] == 1).sum(), len(own))
     assert found["p0"].right == found["p0"].asked > 0
-    # What was taken back, or struck out, does not count; a tie is not right.
-    with store.writing() as connection:
-        connection.execute(schema.answers.update().values(struck=True))
+    # What was struck out does not count.
+    with store.reading() as connection:
+        numbers = connection.execute(sa.select(schema.answers.c.id)).scalars().all()
+    for number in numbers:
+        corrections.strike(store, number)
     with store.reading() as connection:
         assert gold.right_and_asked(connection) == {}
 
