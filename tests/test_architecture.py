@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
 
 import pairsmith
 
@@ -96,6 +97,14 @@ def test_the_sdist_has_all_that_its_tests_and_readers_need():
     if (root / ".git").exists():  # not in an unpacked sdist
         tracked = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, text=True, check=True)
         assert set(tracked.stdout.strip("\0").split("\0")) <= packed
+
+
+def test_the_wheel_has_what_the_package_reads():
+    root = Path(__file__).parent.parent
+    packed = {file.distribution_path for file in WheelBuilder(str(root)).recurse_included_files()}
+    read = {path for path in SOURCE.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc")}
+    assert {path.relative_to(SOURCE.parent).as_posix() for path in read} <= packed
+    assert "pairsmith/campaign/reviews.csv" in packed
 
 
 def test_the_arrows_have_no_cycle():

@@ -3,10 +3,15 @@
 from io import BytesIO
 
 import numpy as np
-from matplotlib.image import imread
+import pandas as pd
+import pytest
+from PIL import Image
 from sklearn.datasets import load_digits
 
-from pairsmith.campaign.demo import make_demo, png
+from pairsmith.campaign import demo
+from pairsmith.campaign.additions import add_items
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.demo import REVIEWS, make_demo, make_demo_of_texts, png
 from pairsmith.campaign.media_files import open_file
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -31,6 +36,32 @@ def test_the_demo_shows_digits_and_compares_their_pixels(tmp_path):
 def test_ink_is_dark_and_paper_white():
     ink = np.zeros((8, 8))
     ink[:, 4:] = 1
-    picture = imread(BytesIO(png(ink)))
-    assert picture.shape == (120, 120)
-    assert (picture[60, 20], picture[60, 80]) == (1, 0)
+    picture = Image.open(BytesIO(png(ink)))
+    assert (picture.format, picture.mode, picture.size) == ("PNG", "L", (120, 120))
+    assert (picture.getpixel((20, 60)), picture.getpixel((80, 60))) == (255, 0)  # across, down
+    assert Image.open(BytesIO(png(np.zeros((8, 3)), 40))).size == (20, 40)  # and a frame of paper
+
+
+def test_digits_need_pillow(tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "find_spec", lambda name: None)
+    with pytest.raises(CampaignError, match=r"drawn with Pillow; pip install 'pairsmith\[app\]', or try --texts"):
+        make_demo(str(tmp_path / "d.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_of_texts_has_no_numbers_and_takes_more_texts(tmp_path):
+    table = pd.read_csv(REVIEWS)
+    assert list(table.columns) == ["id", "review"]
+    assert len(table) == table["review"].nunique() == 60
+    target = str(tmp_path / "r.db")
+    count, recipe = make_demo_of_texts(target, k=5)
+    assert count == 5
+    assert [(one.column, one.kind) for one, _ in recipe.columns] == [("review", "text")]
+    with Store(target) as store:
+        assert [store.parts(row) for row in range(60)] == [[("text", text)] for text in table["review"]]
+        assert list(store.items.features.columns) == recipe.names
+    more = tmp_path / "more.csv"
+    more.write_text("id,review\nreview 61,It leaks.\n")
+    with Store(target) as store:
+        add_items(store, more)
+        assert store.parts(60) == [("text", "It leaks.")]

@@ -15,7 +15,7 @@ Who takes part:
   people        invites, and whoever labels on this machine; enrolment: links by which people invite themselves
   seals         the key of this user; trust: whether this user made or confirmed a campaign
 What happens:
-  create        a table of items becomes a campaign; demo: one to try
+  create        a table of items becomes a campaign; demo: two to try
   leases        pairs handed out, answers taken and undone; gold: pairs whose outcome is known among them
   goals         when it is over: budgets, bounds, deadlines, quotas; paused and closed
   answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files, with

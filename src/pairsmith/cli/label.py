@@ -107,23 +107,34 @@ def label(
 
 
 def demo_campaign(
-    target: Annotated[Path, typer.Argument(help="Where to put it.", metavar="FILE")] = Path("digits.db"),
+    target: Annotated[
+        Path | None,
+        typer.Argument(help="Where to put it. Default: digits.db, or reviews.db with --texts.", metavar="FILE"),
+    ] = None,
+    texts: Annotated[bool, typer.Option("--texts", help="Of 60 short reviews instead: which is more helpful?")] = False,
     port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
 ) -> None:
     """Make a campaign from handwritten digits (which is larger?) and serve it; one that is there goes on.
 
+    With --texts, from short texts and no numbers at all.
+
     [bold]pairsmith demo-campaign[/bold]
     """
     needs_app()
+    target = target or Path("reviews.db" if texts else "digits.db")
     if not target.exists():
+        from pairsmith.campaign import demo
         from pairsmith.campaign.create import check_place
-        from pairsmith.campaign.demo import make_demo
 
         check_place(str(target))
-        print("Drawing digits and planning the first pairs ...", flush=True)
-        count = make_demo(str(target))
+        print(f"{'Reading reviews' if texts else 'Drawing digits'} and planning the first pairs ...", flush=True)
+        if texts:
+            count, recipe = demo.make_demo_of_texts(str(target))
+            say(f"No numbers are given: features are made from {'; '.join(recipe.sentences())}.")
+        else:
+            count = demo.make_demo(str(target))
         say(f"Made {target}: {counted(count, 'pair')} planned.")
     if serve:
         label(str(target), port=port, browse=browse)
