@@ -140,6 +140,20 @@ def test_embeddings_are_kept_beside_the_output(run, monkeypatch):
     assert Path("g.csv.cache").exists()
 
 
+def test_odd_texts_are_texts(run):
+    """Alphabets side by side, emoji, a million characters, and none at all."""
+    table = pd.read_csv("reviews.csv")
+    odd = ["Отлично 👍🏽 とても良い ممتاز 👨‍👩‍👧", "wörd 好" * 150_000, "<b>&amp;\u202e"]
+    table["review"] = [*odd, *table["review"][3:-1], ""]
+    table.to_csv("odd.csv", index=False)
+    code, _, err = run("features odd.csv --text review -o f.csv")
+    assert code == 0
+    assert err == (
+        "Warning: row 40 (item 'r39'), column 'review' is empty; features say nothing else of an empty text\n"
+    )
+    assert np.isfinite(read_items(Path("f.csv")).features.to_numpy()).all()
+
+
 def test_what_is_refused_in_one_line(run):
     table = pd.read_csv("reviews.csv")
     table.assign(review="").to_csv("empty.csv", index=False)
@@ -149,9 +163,9 @@ def test_what_is_refused_in_one_line(run):
     Path("not.json").write_text(json.dumps({"pairsmith model": 2}))
     for line, told in (
         ("features empty.csv --text review", "empty.csv: text column 'review' is empty in all 40 rows"),
-        ("features mixed.csv --text review", "row 39 (item 'r39'), column 'price': 'much' stands among numbers"),
-        ("features pictures.csv --image photo", "row 39 (item 'r39'), column 'photo': reviews.csv is not an image"),
-        ("features gone.csv --image photo", "row 39 (item 'r39'), column 'photo': there is no file gone.png"),
+        ("features mixed.csv --text review", "row 40 (item 'r39'), column 'price': 'much' stands among numbers"),
+        ("features pictures.csv --image photo", "row 40 (item 'r39'), column 'photo': reviews.csv is not an image"),
+        ("features gone.csv --image photo", "row 40 (item 'r39'), column 'photo': there is no file gone.png"),
         ("features reviews.csv", "table has no column to make features from"),
         ("features reviews.csv --text photo --recipe r.json", "leave out the options that say it too"),
         ("features reviews.csv --recipe not.json", "not.json is no recipe"),
@@ -159,10 +173,12 @@ def test_what_is_refused_in_one_line(run):
         ("features reviews.csv --text review --dimensions 0", "dimensions must be at least 1"),
         ("features reviews.csv --text review --text-embedding magic", "there is no embedding 'magic'"),
         ("features reviews.csv --text review --text-embedding fastembed", "needs fastembed; pip install fastembed"),
-        ("fit gone.csv answers.csv --image photo -o m.json", "gone.csv: row 39"),
+        ("fit gone.csv answers.csv --image photo -o m.json", "gone.csv: row 40"),
         ("fit reviews.csv answers.csv --text review --no-features -o m.json", "leaves nothing for --text"),
         ("fit reviews.csv answers.csv --dimensions 3 --features x -o m.json", "--dimensions is of columns"),
-        ("select gone.csv --image photo -k 3", "gone.csv: row 39"),
-        ("campaign create x.db --items gone.csv --show image:photo --question ?", "gone.csv: row 39"),
+        ("select gone.csv --image photo -k 3", "gone.csv: row 40"),
+        ("campaign create x.db --items gone.csv --show image:photo --question ?", "gone.csv: row 40"),
+        ("campaign create x.db --items mixed.csv --show text:review --show image:photo --question ?",
+         "item 'r39' has the value 'much' in column 'price'"),
     ):  # fmt: skip
         assert refused(run(line), told), line

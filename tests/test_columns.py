@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairsmith.recipe.columns import AsItIs, Categories, as_categories, as_days, as_numbers, kind_of
+from pairsmith.recipe.columns import AsItIs, Categories, as_categories, as_days, as_numbers, kind_of, mostly_numbers
 
 
 def place(row):
@@ -37,6 +37,17 @@ def test_a_column_that_is_both_is_refused_with_the_odd_one_out():
         kind_of([1, 2, "many", 4], place)
     with pytest.raises(ValueError, match=r"row 1, column 'x': 7 stands among text"):
         kind_of(["a", 7, "b", "c"], place)
+
+
+def test_a_column_of_numbers_is_known_in_spite_of_a_word():
+    for values, mostly in (
+        ([1, 2, 3], True),
+        (["1", "2", "many"], True),
+        (["1", "many", None, ""], False),
+        (["a", "b"], False),
+        ([None, ""], False),
+    ):
+        assert mostly_numbers(pd.Series(values)) == mostly
 
 
 def test_numbers():

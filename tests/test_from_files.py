@@ -54,7 +54,7 @@ def test_which_other_columns_are_used(reviews):
 def test_errors_name_the_file(reviews):
     for options, told in (
         ({"text": ["revue"]}, "reviews.csv: text: there is no column 'revue'"),
-        ({"image": ["review"]}, r"reviews.csv: row 0 \(item '000'\), column 'review': there is no file .*good"),
+        ({"image": ["review"]}, r"reviews.csv: row 1 \(item '000'\), column 'review': there is no file .*good"),
         ({"text": ["review"], "features": ["cost"]}, "no column matches --features 'cost'"),
         ({"text": ["review"], "id_column": "name"}, "there is no column 'name'"),
     ):

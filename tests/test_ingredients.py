@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from pairsmith.recipe import ingredients
-from pairsmith.recipe.ingredients import Wanted, checked, described, wanted_columns
+from pairsmith.recipe.ingredients import Wanted, checked, described, row_names, wanted_columns
 from pairsmith.recipe.progress import Progress
 
 N = 40
@@ -26,7 +26,7 @@ IDS = pd.Index([f"i{row}" for row in range(N)])
 
 
 def chosen(table=TABLE, text=(), image=(), category=(), columns=None, text_embedding=None, image_embedding=None):
-    return wanted_columns(table, IDS, text, image, category, columns, text_embedding, image_embedding)
+    return wanted_columns(table, row_names(IDS), text, image, category, columns, text_embedding, image_embedding)
 
 
 def test_columns_are_told_apart_by_their_values():
@@ -75,14 +75,21 @@ def test_a_column_of_numbers_and_texts_is_refused_with_row_and_column():
         chosen(mixed)
 
 
+def test_rows_of_files_are_counted_from_one():
+    assert row_names(None)(3) == "row 3"
+    assert row_names(IDS, 1)(3) == "row 4 (item 'i3')"
+
+
 def of(kind, values, folder=".", fitting=True, ids=IDS):
     frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
-    return checked(frame, ids, Wanted("x", kind), Path(folder), fitting)
+    return checked(frame, row_names(ids), Wanted("x", kind), Path(folder), fitting)
 
 
 def test_texts():
-    assert of("text", ["a", None, "", np.nan]) == ["a", "", "", ""]
-    assert of("text", [None, None], fitting=False) == ["", ""]
+    with pytest.warns(UserWarning, match=r"row 1 \(item 'i1'\), column 'x' is empty, the first of 3; features say"):
+        assert of("text", ["a", None, " ", np.nan]) == ["a", "", " ", ""]
+    with pytest.warns(UserWarning, match=r"row 0 \(item 'i0'\), column 'x' is empty; features say nothing else"):
+        assert of("text", [None], fitting=False) == [""]
     for values, told in (
         ([None, ""], "text column 'x' is empty in all 2 rows; leave it out"),
         (["same", "same"], "holds the same text in all 2 rows"),
@@ -111,13 +118,13 @@ def test_images(tmp_path):
 
 def test_columns_that_are_gone():
     with pytest.raises(ValueError, match="the table has no column 'y', which the recipe was made from"):
-        checked(TABLE, IDS, Wanted("y", "text"), Path(), False)
+        checked(TABLE, row_names(IDS), Wanted("y", "text"), Path(), False)
 
 
 def test_what_is_described(monkeypatch, tmp_path):
     monkeypatch.setattr(ingredients, "embed", lambda name, values, cache, tell: (name, values, cache))
     told = Progress(False)
-    assert described(Wanted("x", "text", "made"), ["a"], None, tmp_path, told) == ("made", ["a"], tmp_path)
-    assert described(Wanted("x", "text"), ["a"], None, None, told) == ["a"]
+    assert described(Wanted("x", "text", "made"), ["a"], str, tmp_path, told) == ("made", ["a"], tmp_path)
+    assert described(Wanted("x", "text"), ["a"], str, None, told) == ["a"]
     Image.new("L", (4, 4)).save(tmp_path / "a.png")
-    assert described(Wanted("x", "image"), [tmp_path / "a.png"], None, None, told).shape[0] == 1
+    assert described(Wanted("x", "image"), [tmp_path / "a.png"], str, None, told).shape[0] == 1

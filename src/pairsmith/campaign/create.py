@@ -33,6 +33,7 @@ from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items
 from pairsmith.files.write import write_whole
 from pairsmith.model.evidence import classes_of
+from pairsmith.recipe.columns import mostly_numbers
 from pairsmith.recipe.from_files import read_and_fit
 from pairsmith.recipe.recipe import Recipe
 
@@ -297,7 +298,7 @@ def _items_and_recipe(
     others: Sequence[str] | None = features
     if not (text or image or features) and columns:
         left = [name for name in table.columns if name not in (key, "id", group_by, *columns)]
-        if any(table[name].dtype.kind in "biuf" for name in left):
+        if any(mostly_numbers(table[name]) for name in left):  # a word among them is an error, no reason to do without
             features = [escape(name) for name in left]
         else:
             text = [column for kind, column in shown if kind in ("text", "markdown")]

@@ -45,6 +45,14 @@ def kind_of(values: Sequence[Any], place: Place) -> str:
     return "category" if len(different) <= min(MOST_CATEGORIES, max(2, len(there) // 2)) else "text"
 
 
+def mostly_numbers(column: pd.Series) -> bool:
+    """Whether more than half of the values that are there are numbers."""
+    if column.dtype.kind in "biuf":
+        return True
+    numbers = [is_number(value) for value in column if not is_missing(value)]
+    return sum(numbers) * 2 > len(numbers)
+
+
 def as_numbers(values: Sequence[Any], place: Place) -> Floats:
     """These values, each a finite number that float64 can hold."""
     found = np.empty(len(values))

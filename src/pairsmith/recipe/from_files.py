@@ -43,6 +43,7 @@ def read_and_fit(
             category=category,
             columns=chosen,
             folder=path.parent,
+            first_row=1,
             **options,
         )
     return Items(path, X, raw.groups), recipe
@@ -54,7 +55,7 @@ def read_and_apply(
     """The items of this file with the features of this recipe; `options` are those of `Recipe.apply`."""
     raw = read_raw_items(path, id_column, group_by, recipe.written_columns)
     with _naming(path):
-        X = recipe.apply(_columns(raw, group_by), folder=path.parent, **options)
+        X = recipe.apply(_columns(raw, group_by), folder=path.parent, first_row=1, **options)
     return Items(path, X, raw.groups)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from pairsmith.recipe.progress import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
+
+RowName = Callable[[int], str]  # what errors call a row
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,14 @@ class Wanted:
         return f"{self.column}{part}" if part == "" or part.startswith("=") else f"{self.column}_{part}"
 
 
+def row_names(ids: Any, first: int = 0) -> RowName:
+    """What errors call a row: its number, the first one's being `first`, and its item's id where there are ids."""
+    return lambda row: f"row {row + first}" + ("" if ids is None else f" (item {ids[row]!r})")
+
+
 def wanted_columns(
     frame: pd.DataFrame,
-    ids: Any,
+    row_name: RowName,
     text: Sequence[str],
     image: Sequence[str],
     category: Sequence[str],
@@ -62,7 +70,7 @@ def wanted_columns(
     left_out: dict[str, str] = {}
     for name in frame.columns if columns is None else columns:
         if name not in named:
-            kind = kind_of(frame[name].tolist(), _place(ids, name))
+            kind = kind_of(frame[name].tolist(), _place(row_name, name))
             if kind in ("text", "no value"):
                 why = (
                     "it has no values"
@@ -79,13 +87,13 @@ def wanted_columns(
     return [named[name] for name in frame.columns if name in named], left_out
 
 
-def checked(frame: pd.DataFrame, ids: Any, one: Wanted, folder: Path, fitting: bool) -> Any:
+def checked(frame: pd.DataFrame, row_name: RowName, one: Wanted, folder: Path, fitting: bool) -> Any:
     """The values of a column, as its kind takes them; what is wrong with one is said with its row and column."""
     if one.column not in frame.columns:
         raise ValueError(f"the table has no column {one.column!r}, which the recipe was made from")
     if one.embedding:
         check_embedding(one.embedding)
-    values, place = frame[one.column].tolist(), _place(ids, one.column)
+    values, place = frame[one.column].tolist(), _place(row_name, one.column)
     if one.kind == "text":
         return _as_texts(values, place, one.column, fitting)
     if one.kind == "image":
@@ -93,17 +101,20 @@ def checked(frame: pd.DataFrame, ids: Any, one: Wanted, folder: Path, fitting: b
     return {"number": as_numbers, "date": as_days, "category": as_categories}[one.kind](values, place)
 
 
-def described(one: Wanted, values: Any, ids: Any, cache: Path | None, told: Progress) -> Any:
+def described(one: Wanted, values: Any, row_name: RowName, cache: Path | None, told: Progress) -> Any:
     """What is fitted or projected: vectors of pictures and of embeddings, other values as they are."""
     if one.embedding:
         return embed(one.embedding, values, cache, told.over(one.column, len(values)))
     if one.kind == "image":
-        return describe(values, _place(ids, one.column), told.over(one.column, len(values)))
+        return describe(values, _place(row_name, one.column), told.over(one.column, len(values)))
     return values
 
 
 def _as_texts(values: list[Any], place: Callable[[int], str], column: str, fitting: bool) -> list[str]:
-    """The texts, an empty one where there is none. A column without any, or with the same in all rows, is refused."""
+    """The texts, an empty one where there is none, which is told.
+
+    A column without any, or with the same in all rows, is refused.
+    """
     if values and not any(isinstance(value, str) for value in values if not is_missing(value)):
         if any(not is_missing(value) for value in values):
             raise ValueError(
@@ -117,6 +128,9 @@ def _as_texts(values: list[Any], place: Callable[[int], str], column: str, fitti
     texts = [value if isinstance(value, str) else "" for value in values]
     if fitting and len(set(texts)) == 1:
         raise ValueError(f"text column {column!r} holds the same text in all {len(texts)} rows; leave it out")
+    if empty := [row for row, text in enumerate(texts) if not text.strip()]:
+        more = "" if len(empty) == 1 else f", the first of {len(empty)}"
+        warnings.warn(f"{place(empty[0])} is empty{more}; features say nothing else of an empty text", stacklevel=2)
     return texts
 
 
@@ -138,11 +152,6 @@ def _check_there(frame: pd.DataFrame, name: str, option: str) -> None:
         raise ValueError(f"{option}: there is no column {name!r}; the table has {', '.join(map(str, frame.columns))}")
 
 
-def _place(ids: Any, column: str) -> Callable[[int], str]:
+def _place(row_name: RowName, column: str) -> Callable[[int], str]:
     """What to call a row of this column in an error."""
-
-    def place(row: int) -> str:
-        item = "" if ids is None else f" (item {ids[row]!r})"
-        return f"row {row}{item}, column {column!r}"
-
-    return place
+    return lambda row: f"{row_name(row)}, column {column!r}"

@@ -23,7 +23,7 @@ from pairsmith.files.write import write_whole
 from pairsmith.recipe.axes import PrincipalAxes
 from pairsmith.recipe.columns import AsItIs, Categories
 from pairsmith.recipe.images import ImageAxes
-from pairsmith.recipe.ingredients import Wanted, checked, described, wanted_columns
+from pairsmith.recipe.ingredients import Wanted, checked, described, row_names, wanted_columns
 from pairsmith.recipe.progress import Progress
 from pairsmith.recipe.stored import from_stored, to_stored
 from pairsmith.recipe.tables import as_table
@@ -92,20 +92,27 @@ class Recipe:
         cache: str | os.PathLike[str] | None = None,
         progress: bool = False,
         random_state: int = 0,
+        first_row: int = 0,
     ) -> tuple[Recipe, pd.DataFrame]:
-        """A recipe, and the features of the table that it was fitted to; options are those of `features`."""
+        """A recipe, and the features of the table that it was fitted to; options are those of `features`.
+
+        Errors count rows from `first_row`: rows of files have the numbers 1, 2, ...
+        """
         frame, ids = as_table(table)
+        row_name = row_names(ids, first_row)
         if len(frame) < 2:
             raise ValueError(f"table has {len(frame)} row{'s' * (len(frame) != 1)}; at least two items are needed")
         most = min(_MOST_AXES, max(2, round(len(frame) ** 0.5)))
         most = most if dimensions is None else as_whole(dimensions, "dimensions")
-        wanted, left_out = wanted_columns(frame, ids, text, image, category, columns, text_embedding, image_embedding)
-        values = [checked(frame, ids, one, Path(folder), fitting=True) for one in wanted]
+        wanted, left_out = wanted_columns(
+            frame, row_name, text, image, category, columns, text_embedding, image_embedding
+        )
+        values = [checked(frame, row_name, one, Path(folder), fitting=True) for one in wanted]
         found: list[tuple[Wanted, Made]] = []
         blocks = []
         with Progress(progress) as told:
             for one, own in zip(wanted, values, strict=True):
-                raw = described(one, own, ids, None if cache is None else Path(cache), told)
+                raw = described(one, own, row_name, None if cache is None else Path(cache), told)
                 made = _fitted(one, raw, most, random_state)
                 found.append((one, made))
                 blocks.append(made.apply(raw))
@@ -123,15 +130,17 @@ class Recipe:
         folder: str | os.PathLike[str] = ".",
         cache: str | os.PathLike[str] | None = None,
         progress: bool = False,
+        first_row: int = 0,
     ) -> pd.DataFrame:
-        """The features of these rows, indexed by their ids."""
+        """The features of these rows, indexed by their ids. Errors count rows from `first_row`."""
         frame, ids = as_table(table)
+        row_name = row_names(ids, first_row)
         if len(frame) == 0:
             raise ValueError("table has no rows; at least one is needed")
-        values = [checked(frame, ids, one, Path(folder), fitting=False) for one, _ in self.columns]
+        values = [checked(frame, row_name, one, Path(folder), fitting=False) for one, _ in self.columns]
         with Progress(progress) as told:
             blocks = [
-                made.apply(described(one, own, ids, None if cache is None else Path(cache), told))
+                made.apply(described(one, own, row_name, None if cache is None else Path(cache), told))
                 for (one, made), own in zip(self.columns, values, strict=True)
             ]
         return self._framed(np.hstack(blocks), ids, len(frame))
