@@ -82,7 +82,7 @@ def test_select_makes_features_and_takes_those_of_a_model(run):
     assert set(pd.read_csv("pairs.csv")["first"]) <= {f"r{row}" for row in range(40, 50)}
     assert refused(
         run("select new.csv -k 5 --objective entropy --model model.json --text review"),
-        "--model model.json has its own features; leave out --features, --text, --image and --dimensions",
+        "--model model.json has its own features; leave out --features, --text and --image",
     )
 
 
@@ -138,6 +138,42 @@ def test_embeddings_are_kept_beside_the_output(run, monkeypatch):
     run("features new.csv --recipe r.json -o g.csv")
     assert len(asked) > count
     assert Path("g.csv.cache").exists()
+
+
+def test_embeddings_are_for_fit_select_and_campaigns_too(run, monkeypatch):
+    asked = []
+
+    def load(_):
+        return lambda texts: [asked.append(text) or [text.count(c) for c in "abdefg"] for text in texts]
+
+    monkeypatch.setitem(EMBEDDINGS, "letters", load)
+    options = "--text review --text-embedding letters --dimensions 2"
+    shown = "--show text:review --text-embedding letters --dimensions 2"
+    for line, output in (
+        (f"fit reviews.csv answers.csv {options} -o m.json --linear", "m.json"),
+        (f"select reviews.csv -k 2 {options} -o p.csv", "p.csv"),
+        (f"campaign create c.db --items reviews.csv {shown} --question ? -k 2", "c.db"),
+    ):
+        asked.clear()
+        code, out, err = run(line)
+        assert (code, err) == (0, "")
+        assert "review: text by letters, 2 features" in out
+        assert len(asked) == 40
+        Path(output).unlink()
+        assert run(line)[0] == 0
+        assert len(asked) == 40  # kept beside the output
+    told = "is of columns that --text or --image names"
+    for line in (
+        "fit reviews.csv answers.csv --features x -o m.json",
+        "select reviews.csv -k 2",
+        "select new.csv -k 2 --objective entropy --model m.json",
+        "campaign create d.db --items reviews.csv --question ? --features x",
+        "campaign create d.db --items reviews.csv --question ? --no-features",
+    ):
+        assert refused(run(f"{line} --text-embedding letters"), f"--text-embedding {told}"), line
+        assert refused(run(f"{line} --image-embedding onnx:x"), f"--image-embedding {told}"), line
+    for line in ("fit c.db -o n.json", "select c.db -k 2"):
+        assert refused(run(f"{line} --text-embedding letters"), "is a campaign and brings its own items"), line
 
 
 def test_odd_texts_are_texts(run):

@@ -9,6 +9,8 @@ def test_a_bar_on_standard_error_or_nothing(capsys):
             tell = told.over("photo", 3)
             for _ in range(3):
                 tell(1)
+            with told.during("review"):
+                pass
         out, err = capsys.readouterr()
         assert out == ""
-        assert ("photo" in err and "100%" in err) == wanted
+        assert ("photo" in err and "review" in err and err.count("100%") == 2) == wanted

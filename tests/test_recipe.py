@@ -129,6 +129,16 @@ def test_a_model_learns_from_texts(table):
     assert np.corrcoef(model.decision_function(X), liked)[0, 1] > 0.8
 
 
+def test_long_lists_of_texts_show_how_far_they_are(table, capsys):
+    recipe = ps.Recipe.fit(table, text=["review"], columns=[], progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(" ━")[0].strip() for line in lines] == ["review: principal axes", "review"]
+    recipe.apply(table, progress=True)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("review ━")
+    assert "100%" in line
+
+
 def test_type_checkers_know_every_option():
     of_fit = inspect.signature(ps.Recipe.fit_apply).parameters
     assert list(Options.__annotations__) == [name for name in of_fit if name not in ("table", "first_row")]

@@ -33,6 +33,7 @@ from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items
 from pairsmith.files.write import write_whole
 from pairsmith.model.evidence import classes_of
+from pairsmith.recipe import check_unused
 from pairsmith.recipe.columns import mostly_numbers
 from pairsmith.recipe.from_files import read_and_fit
 from pairsmith.recipe.recipe import Recipe
@@ -225,15 +226,16 @@ def read_items_and_parts(
     group_by: str | None = None,
     text: Sequence[str] = (),
     image: Sequence[str] = (),
-    dimensions: int | None = None,
     no_features: bool = False,
     aside: Sequence[str] = (),
+    **making: Any,
 ) -> tuple[Items, list[Shown], Recipe | None]:
     """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids.
 
     And the recipe by which features were made from the columns `text` and `image`. Where none are named, no `features`
     either, and besides what is shown there are no numbers, these are the texts and images shown. With `no_features`
-    there are none. Columns `aside` are neither shown nor features: the prompt, who wrote an answer.
+    there are none. Columns `aside` are neither shown nor features: the prompt, who wrote an answer. `making` are
+    options of `Recipe.fit`.
     """
     wanted = [kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
@@ -244,10 +246,11 @@ def read_items_and_parts(
         return items, [[("text", str(name))] for name in items.features.index], None
     table = read_shown(path, wanted)
     if no_features:
+        check_unused(making)
         items, recipe = read_items(path, id_column, None, group_by), None
     else:
         items, recipe = _items_and_recipe(
-            path, table, wanted, aside, id_column, features, group_by, text, image, dimensions
+            path, table, wanted, aside, id_column, features, group_by, text, image, making
         )
     return items, parts_of(items, table, wanted), recipe
 
@@ -291,7 +294,7 @@ def _items_and_recipe(
     group_by: str | None,
     text: Sequence[str],
     image: Sequence[str],
-    dimensions: int | None,
+    making: dict[str, Any],
 ) -> tuple[Items, Recipe | None]:
     """The items with the features that are asked for, or else with those that can be had."""
     key, columns = id_column_of(list(table.columns), id_column), [*(column for _, column in shown), *aside]
@@ -318,10 +321,9 @@ def _items_and_recipe(
             id_column=id_column,
             group_by=group_by,
             leave_out=[name for name in columns if name not in (*text, *image)],
-            dimensions=dimensions,
+            **making,
         )
-    if dimensions is not None:
-        raise ValueError("--dimensions is of columns that --text or --image names; name one")
+    check_unused(making)
     return read_items(path, id_column, features, group_by), None
 
 

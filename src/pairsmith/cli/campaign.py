@@ -12,16 +12,19 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.campaign import counted
+from pairsmith.campaign import counted, is_url
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
 from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people
 from pairsmith.cli.inputs import (
     Dimensions,
     IdColumn,
     ImageColumns,
+    ImageEmbedding,
     NoFeatures,
     TextColumns,
+    TextEmbedding,
     as_answers_per_pair,
+    making,
     read_instructions,
 )
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
@@ -109,6 +112,8 @@ def create(
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
+    text_embedding: TextEmbedding = None,
+    image_embedding: ImageEmbedding = None,
     no_features: NoFeatures = False,
     answers: campaign_goals.Answers = None,
     until: campaign_goals.Until = None,
@@ -157,15 +162,16 @@ def create(
         raise ValueError(f"--media {media}: there is no such folder")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
-    if no_features and (features or text or image or dimensions is not None):
-        raise ValueError("--no-features leaves nothing for --features, --text, --image and --dimensions; leave one out")
+    how = making(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
+    if no_features and (features or text or image):
+        raise ValueError("--no-features leaves nothing for --features, --text and --image; leave one out")
     times = as_answers_per_pair(answers_per_pair)
     prompts = None if prompt is None else read_prompts(items, prompt, id_column)
     authors = None if by is None else read_authors(items, by, id_column)
     aside = ([] if prompts is None else [prompts.column]) + ([] if by is None else [by])
     _check_aside(aside, show or ())
     table, parts, recipe = creation.read_items_and_parts(
-        items, show or (), id_column, features or (), group_by, text or (), image or (), dimensions, no_features, aside
+        items, show or (), id_column, features or (), group_by, text or (), image or (), no_features, aside, **how
     )
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None if labels is None else read_labels(labels, table)

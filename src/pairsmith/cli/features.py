@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli.inputs import Dimensions, IdColumn, ImageColumns, TextColumns
+from pairsmith.cli.inputs import (
+    Dimensions,
+    IdColumn,
+    ImageColumns,
+    ImageEmbedding,
+    TextColumns,
+    TextEmbedding,
+    cache_of,
+    making,
+)
 from pairsmith.cli.output import check_place, check_stdout, check_writable, file_or_stdout, print_frame
 from pairsmith.data.names import printable
 
@@ -37,17 +46,8 @@ def features(
         ),
     ] = None,
     dimensions: Dimensions = None,
-    text_embedding: Annotated[
-        str | None,
-        typer.Option(
-            help="Embed texts by what is installed: sentence-transformers[:MODEL] or fastembed[:MODEL], whose weights"
-            " are on disk. Nothing is downloaded.",
-            metavar="NAME",
-        ),
-    ] = None,
-    image_embedding: Annotated[
-        str | None, typer.Option(help="Embed images by a model in a file: onnx:FILE.", metavar="NAME")
-    ] = None,
+    text_embedding: TextEmbedding = None,
+    image_embedding: ImageEmbedding = None,
     recipe: Annotated[
         Path | None,
         typer.Option(help="Make the same features as before, by a recipe or a model that has one.", metavar="FILE"),
@@ -76,11 +76,10 @@ def features(
     from pairsmith.recipe.from_files import read_and_apply, read_and_fit
     from pairsmith.recipe.recipe import Recipe
 
-    cache = None if output is None else output.with_name(f"{output.name}.cache")
-    showing = sys.stderr.isatty()
     if recipe is not None:
         made = Recipe.load(recipe)
-        found = read_and_apply(items, made, id_column, cache=cache if made.embeds else None, progress=showing)
+        cache = cache_of(output) if made.embeds else None
+        found = read_and_apply(items, made, id_column, cache=cache, progress=sys.stderr.isatty())
     else:
         found, made = read_and_fit(
             items,
@@ -89,11 +88,7 @@ def features(
             category=category or (),
             features=columns or (),
             id_column=id_column,
-            dimensions=dimensions,
-            text_embedding=text_embedding,
-            image_embedding=image_embedding,
-            cache=cache if text_embedding or image_embedding else None,
-            progress=showing,
+            **making(dimensions, text_embedding, image_embedding, output),
         )
     frame = found.features.rename_axis("id").reset_index()
     told = sys.stderr if output is None else sys.stdout

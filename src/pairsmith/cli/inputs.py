@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pairsmith.recipe import check_unused
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -55,6 +57,37 @@ Dimensions = Annotated[
 ]
 
 
+TextEmbedding = Annotated[
+    str | None,
+    typer.Option(
+        help="Embed texts by what is installed: sentence-transformers[:MODEL] or fastembed[:MODEL], whose weights are"
+        " on disk. Nothing is downloaded.",
+        metavar="NAME",
+    ),
+]
+ImageEmbedding = Annotated[
+    str | None, typer.Option(help="Embed images by a model in a file: onnx:FILE.", metavar="NAME")
+]
+
+
+def cache_of(output: Path | None) -> Path | None:
+    """Where what embeddings give is kept: beside the output."""
+    return None if output is None else output.with_name(f"{output.name}.cache")
+
+
+def making(
+    dimensions: int | None, text_embedding: str | None, image_embedding: str | None, output: Path | None
+) -> dict[str, Any]:
+    """How features are made, as `Recipe.fit` takes it."""
+    return {
+        "dimensions": dimensions,
+        "text_embedding": text_embedding,
+        "image_embedding": image_embedding,
+        "cache": cache_of(output) if text_embedding or image_embedding else None,
+        "progress": sys.stderr.isatty(),
+    }
+
+
 def read_features(
     path: Path,
     id_column: str | None,
@@ -63,13 +96,13 @@ def read_features(
     *,
     text: list[str] | None = None,
     image: list[str] | None = None,
-    dimensions: int | None = None,
     by: str | None = None,
     may_lack_features: bool = False,
+    **made: Any,
 ) -> tuple[Items, Recipe | None]:
     """The items of a table: features as they are, or made from texts and images, and then by which recipe.
 
-    `by` names a column that says who made them, which is a feature too.
+    `by` names a column that says who made them, which is a feature too; `made` is what `making` gives.
     """
     if text or image or by:
         from pairsmith.recipe.from_files import read_and_fit
@@ -82,11 +115,9 @@ def read_features(
             features=features,
             id_column=id_column,
             group_by=group_by,
-            dimensions=dimensions,
-            progress=sys.stderr.isatty(),
+            **made,
         )
-    if dimensions is not None:
-        raise ValueError("--dimensions is of columns that --text or --image names; name one")
+    check_unused(made)
     from pairsmith.files.items import read_items
 
     return read_items(path, id_column, features, group_by, may_lack_features=may_lack_features), None

@@ -19,11 +19,14 @@ from pairsmith.cli.inputs import (
     FeatureColumns,
     IdColumn,
     ImageColumns,
+    ImageEmbedding,
     MadeBy,
     NoFeatures,
     TextColumns,
+    TextEmbedding,
     check_recipe,
     load_model,
+    making,
     matching,
     recipe_of,
 )
@@ -81,6 +84,8 @@ def fit(
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
+    text_embedding: TextEmbedding = None,
+    image_embedding: ImageEmbedding = None,
     by: MadeBy = None,
 ) -> None:
     """Fit a Bradley-Terry model to answers.
@@ -100,12 +105,13 @@ def fit(
         other = next(option for option, value in named.items() if value)
         raise ValueError(f"--no-features leaves nothing for {other}; leave one out")
     better_label = None
+    how = making(dimensions, text_embedding, image_embedding, output)
     if is_campaign(items):
-        refused = answers, labels, better, id_column, features, no_features, text, image, dimensions, by
-        X, known, weights, recipe = campaign_evidence(items, *refused)
+        refused = answers, labels, better, id_column, features, no_features, text, image, by
+        X, known, weights, recipe = campaign_evidence(items, *refused, dimensions, text_embedding, image_embedding)
     else:
         chosen = None if no_features else features or []
-        raw = {"text": text, "image": image, "dimensions": dimensions, "by": by}
+        raw = {"text": text, "image": image, "by": by, **how}
         X, known, weights, better_label, recipe = table_evidence(
             items, answers or [], labels, better, id_column, chosen, may_lack_features=not linear, **raw
         )

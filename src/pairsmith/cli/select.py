@@ -17,11 +17,14 @@ from pairsmith.cli.inputs import (
     Dimensions,
     IdColumn,
     ImageColumns,
+    ImageEmbedding,
     TextColumns,
+    TextEmbedding,
     as_number,
     check_recipe,
     cluster,
     load_model,
+    making,
     matching,
     read_features,
     recipe_of,
@@ -30,6 +33,7 @@ from pairsmith.cli.interruption import resumable
 from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
 from pairsmith.criteria import CRITERIA, GOALS
 from pairsmith.data.names import printable
+from pairsmith.recipe import check_unused
 
 if TYPE_CHECKING:
     from pairsmith.files.items import Items
@@ -178,6 +182,8 @@ def select(
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
+    text_embedding: TextEmbedding = None,
+    image_embedding: ImageEmbedding = None,
 ) -> None:
     """Pick the pairs of items whose comparison teaches most.
 
@@ -209,10 +215,12 @@ def select(
         "checkpoint": checkpoint,
     }
     if is_campaign(items):
-        refused = labels, answers, candidates, group_by, id_column, features, text, image, dimensions
+        named = labels, answers, candidates, group_by, id_column, features, text, image
+        refused = *named, dimensions, text_embedding, image_embedding
         selection = _from_campaign(items, k, refused, model, dask, options)
     else:
-        raw: dict[str, Any] = {"text": text, "image": image, "dimensions": dimensions}
+        raw: dict[str, Any] = {"text": text, "image": image}
+        raw |= making(dimensions, text_embedding, image_embedding, output)
         raw["may_lack_features"] = model is not None or item_effects is not None
         table, recipe = _read_items(Path(items), id_column, features, group_by, model, raw)
         for line in () if recipe is None else recipe.sentences():
@@ -262,10 +270,9 @@ def _read_items(
     recipe = None if model is None else recipe_of(model)
     if recipe is None:
         return read_features(path, id_column, features or [], group_by, **raw)
-    if features or raw["text"] or raw["image"] or raw["dimensions"] is not None:
-        raise ValueError(
-            f"--model {model} has its own features; leave out --features, --text, --image and --dimensions"
-        )
+    if features or raw["text"] or raw["image"]:
+        raise ValueError(f"--model {model} has its own features; leave out --features, --text and --image")
+    check_unused(raw)
     from pairsmith.recipe.from_files import read_and_apply
 
     return read_and_apply(path, recipe, id_column, group_by, progress=sys.stderr.isatty()), None

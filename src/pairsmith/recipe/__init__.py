@@ -15,3 +15,15 @@
 Words: a *column* is what users have, a *feature* a column of numbers made from it; *axes* are the directions along
 which texts or pictures differ most, and a text's coordinates along them are features.
 """
+
+from typing import Any
+
+_OF_COLUMNS = ("dimensions", "text_embedding", "image_embedding")
+
+
+def check_unused(making: dict[str, Any]) -> None:
+    """Refuse options that say how texts and images become features where no column of either is named."""
+    for name in _OF_COLUMNS:
+        if making.get(name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} is of columns that --text or --image names; name one")

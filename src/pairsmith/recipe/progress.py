@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -35,3 +36,11 @@ class Progress:
             return lambda _: None
         task = self._bar.add_task(what, total=total)
         return lambda more: self._bar.advance(task, more)
+
+    @contextmanager
+    def during(self, what: str) -> Iterator[None]:
+        """While something is done of which nobody knows how much is left."""
+        task = None if self._bar is None else self._bar.add_task(what, total=None)
+        yield
+        if self._bar is not None:
+            self._bar.update(task, total=1, completed=1)

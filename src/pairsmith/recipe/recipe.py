@@ -113,9 +113,9 @@ class Recipe:
         with Progress(progress) as told:
             for one, own in zip(wanted, values, strict=True):
                 raw = described(one, own, row_name, None if cache is None else Path(cache), told)
-                made = _fitted(one, raw, most, random_state)
+                made = _fitted(one, raw, most, random_state, told)
                 found.append((one, made))
-                blocks.append(made.apply(raw))
+                blocks.append(_applied(one, made, raw, told))
         X = np.hstack(blocks)
         center, scale = X.mean(axis=0), X.std(axis=0)
         size = np.abs(X).max(axis=0)
@@ -140,7 +140,7 @@ class Recipe:
         values = [checked(frame, row_name, one, Path(folder), fitting=False) for one, _ in self.columns]
         with Progress(progress) as told:
             blocks = [
-                made.apply(described(one, own, row_name, None if cache is None else Path(cache), told))
+                _applied(one, made, described(one, own, row_name, None if cache is None else Path(cache), told), told)
                 for (one, made), own in zip(self.columns, values, strict=True)
             ]
         return self._framed(np.hstack(blocks), ids, len(frame))
@@ -235,13 +235,19 @@ class Recipe:
         return pd.DataFrame((X - self.center) / self.scale, index=index, columns=self.names)
 
 
-def _fitted(one: Wanted, raw: Any, dimensions: int, seed: int) -> Made:
+def _fitted(one: Wanted, raw: Any, dimensions: int, seed: int, told: Progress) -> Made:
     if one.kind == "category":
         return Categories.fit(raw)
     if one.kind in ("number", "date"):
         return AsItIs.fit(raw)
     maker = PrincipalAxes if one.embedding else TextAxes if one.kind == "text" else ImageAxes
-    return maker.fit(raw, dimensions, seed)
+    with told.during(f"{one.column}: principal axes"):
+        return maker.fit(raw, dimensions, seed)
+
+
+def _applied(one: Wanted, made: Made, raw: Any, told: Progress) -> Floats:
+    """Features before they are brought to one scale; texts take their time."""
+    return made.apply(raw, told.over(one.column, len(raw))) if isinstance(made, TextAxes) else made.apply(raw)
 
 
 def features(table: Any, **options: Unpack[Options]) -> pd.DataFrame:

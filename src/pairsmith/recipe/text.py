@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -74,10 +74,17 @@ class TextAxes:
         """Of the columns that `apply` gives."""
         return ["characters", "words", *(str(at + 1) for at in range(self.axes.shape[1]))]
 
-    def apply(self, texts: Sequence[str]) -> Floats:
-        """(N, 2 + d) lengths and coordinates; the latter are zero for a text that has no known term."""
+    def apply(self, texts: Sequence[str], tell: Callable[[int], object] = lambda _: None) -> Floats:
+        """(N, 2 + d) lengths and coordinates; the latter are zero for a text that has no known term.
+
+        `tell` hears how many more texts are done.
+        """
         axes = self.axes.astype(np.float64)
-        coordinates = np.concatenate([np.asarray(block @ axes) for block in self._weights(texts)])
+        blocks = []
+        for weights in self._weights(texts):
+            blocks.append(np.asarray(weights @ axes))
+            tell(weights.shape[0])
+        coordinates = np.concatenate(blocks)
         lengths = np.log1p([(len(text), len(text.split())) for text in texts])
         return np.hstack([lengths, coordinates])
 
