@@ -57,7 +57,7 @@ def test_ids_must_be_new_and_nothing_is_added_otherwise(run):
     run(*CREATE)
     code, _, err = run("campaign", "add", "c.db", str(more(4, id=["item 3", "x", " item 5 ", "y"])))
     assert (code, err.count("\n")) == (2, 1)
-    assert "'item 3', ' item 5 '" in err
+    assert "'item 3', ' item 5 '; ids must be new" in err
     with Store("c.db") as store:
         assert len(store.items.names) == 8
 

@@ -24,6 +24,12 @@ def test_it_is_too_early_at_first():
         assert advise(early) == {"stop": False, "text": "Too early to tell: advice comes after 40 answers.", "more": []}
 
 
+def test_advice_that_can_never_come_is_not_promised():
+    told = advise(replace(USUAL, answers=18, left=0))
+    assert (told["stop"], told["more"]) == (False, [])
+    assert told["text"].startswith("Every pair has been answered; 18 answers, fewer than 40, do not tell")
+
+
 @pytest.mark.parametrize(
     ("figures", "stop", "begins"),
     [

@@ -99,3 +99,18 @@ def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, se
     assert take_snapshot(store).answers["wording"].tolist() == [1, 1, 2]
     organiser.close()
     labeller.close()
+
+
+def test_long_instructions_do_not_keep_the_question_from_being_edited(browser, tmp_path, make, serve):
+    store = make(str(tmp_path / "t.db"), question="Which?", instructions=6000 * "x")  # a form may send 5000
+    url, _ = serve(str(tmp_path / "t.db"))
+    page = browser.new_page()
+    page.goto(f"{url}/dashboard")
+    page.locator("summary").click()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#saved")).to_have_text("Nothing is changed.")
+    page.get_by_label("Question").fill("Which now?")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#saved")).to_contain_text("Saved as wording 2")
+    assert wordings.current(store) == (2, "Which now?", 6000 * "x")
+    page.close()

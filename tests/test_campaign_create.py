@@ -263,6 +263,15 @@ def test_without_features_only_what_knows_effects_designs_rounds(run, folder):
     assert "use --no-features to do without" in err
 
 
+def test_a_table_of_ids_is_enough(run, folder):
+    pd.DataFrame({"id": ["a", "b", "c"]}).to_csv("ids.csv", index=False)
+    code, out, err = run("campaign create ids.db --items ids.csv --question Which?")
+    assert (code, err) == (0, "")
+    assert out.startswith(
+        "There are no features: only answers tell items apart.\nMade ids.db: 3 items, 3 pairs planned."
+    )
+
+
 def test_what_features_do_not_tell_apart_is_said(run, folder):
     items = pd.read_csv("items.csv")
     items.loc[[1, 4], ["f_1", "f_2"]] = items.loc[0, ["f_1", "f_2"]].to_numpy(dtype=float)

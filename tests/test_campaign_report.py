@@ -35,6 +35,14 @@ def give_answers(store, count, truth, rng=None, labeller="anna"):
     assert add_answers(store, given.assign(left=pairs[:, 0], labeller=labeller, seconds=2.0, at=at)) == count
 
 
+def test_few_items_are_all_compared_before_there_is_advice(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), n=4)
+    give_answers(store, 5, np.arange(4.0))
+    assert make_report(take_snapshot(store))["advice"]["text"].startswith("Too early to tell")
+    give_answers(store, 1, np.arange(4.0))
+    assert make_report(take_snapshot(store))["advice"]["text"].startswith("Every pair has been answered; 6 answers")
+
+
 def test_the_report_against_what_is_known(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=20, d=4, k=20, answers_per_pair=2)
     truth = take_snapshot(store).features.to_numpy() @ np.array([3.0, -2.0, 1.0, 0.5])

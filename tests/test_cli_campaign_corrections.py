@@ -33,7 +33,8 @@ def test_excluded_answers_are_not_exported_unless_asked_for(run, campaign):
     assert run("campaign", "export", campaign, "-o", "all.csv", "--all")[1] == "Wrote 6 answers to all.csv\n"
     assert sorted(pd.read_csv("all.csv")["status"]) == ["counts", *4 * ["excluded"], "struck"]
     for kind, ending in (("choix", "json"), ("dpo", "jsonl"), ("label-studio", "json")):
-        assert "Wrote 1 answer" in run("campaign", "export", campaign, "--format", kind, "-o", f"x.{ending}")[1]
+        wrote = "Wrote 1 pair " if kind == "dpo" else "Wrote 1 answer "
+        assert wrote in run("campaign", "export", campaign, "--format", kind, "-o", f"x.{ending}")[1]
         code, _, err = run("campaign", "export", campaign, "--format", kind, "-o", f"x.{ending}", "--all")
         assert (code, err.count("\n")) == (2, 1)
         assert "use csv, jsonl, parquet" in err
@@ -51,6 +52,8 @@ def test_raters_are_printed(run, campaign):
     assert (code, err) == (0, "")
     assert "p0" in out
     assert "100%" in out  # left
+    assert max(map(len, out.splitlines())) <= 80
+    assert "…" not in out  # headings are whole in 80 columns
     assert out.endswith("p1 is excluded, with 1 answer.\n")
     run("campaign", "create", "none.db", *CREATE[3:])
     assert run("campaign", "raters", "none.db") == (0, "Nobody has answered yet.\n", "")

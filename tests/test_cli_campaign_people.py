@@ -15,6 +15,8 @@ def test_a_name_is_one_line(run, name):
     code, out, err = run("campaign", "invite", "c.db", name)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "is no name" in err
+    assert run("campaign", "invite", "c.db", "anna", name)[:2] == (2, "")  # nobody has a link, when one name is none
+    assert run("campaign", "people", "c.db")[1].startswith("Nobody is invited yet")
 
 
 @pytest.mark.parametrize("url", ["label.example.org", "https://", "ftp://label.example.org"])

@@ -61,7 +61,7 @@ def add_items(
         if twice := [name for name in stored.names if str(name).strip() in there]:
             more = f" and {len(twice) - 5} more" if len(twice) > 5 else ""
             raise CampaignError(
-                f"{path}: there are items called {', '.join(map(repr, twice[:5]))}{more} ; ids must be new"
+                f"{path}: there are items called {', '.join(map(repr, twice[:5]))}{more}; ids must be new"
             )
         last = connection.execute(sa.select(sa.func.max(schema.items.c.row))).scalar_one()
         connection.execute(schema.items.insert(), item_rows(stored, shown, last + 1, prompts, authors))

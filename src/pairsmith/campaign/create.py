@@ -233,9 +233,9 @@ def read_items_and_parts(
     """The items of a table and what people see of each: `show` has KIND:COLUMN, in order; nothing means ids.
 
     And the recipe by which features were made from the columns `text` and `image`. Where none are named, no `features`
-    either, and besides what is shown there are no numbers, these are the texts and images shown. With `no_features`
-    there are none. Columns `aside` are neither shown nor features: the prompt, who wrote an answer. `making` are
-    options of `Recipe.fit`.
+    either, and besides what is shown there are no numbers, these are the texts and images shown. With `no_features`,
+    or in a table of ids alone, there are none. Columns `aside` are neither shown nor features: the prompt, who wrote an
+    answer. `making` are options of `Recipe.fit`.
     """
     wanted = [kind_and_column(entry) for entry in show]
     if path.suffix == ".npy":
@@ -324,7 +324,7 @@ def _items_and_recipe(
             **making,
         )
     check_unused(making)
-    return read_items(path, id_column, features, group_by), None
+    return read_items(path, id_column, features, group_by, may_lack_features=True), None
 
 
 def told_of_features(features: pd.DataFrame) -> str:

@@ -93,11 +93,11 @@ def _rounded(found: Measured) -> dict[str, float | None]:
 
 def _figures(
     snapshot: CampaignSnapshot, memory: Memory, table: pd.DataFrame, doubt: float, explained: float | None
-) -> advice.Figures | None:
-    """What is advised upon; None before there is anything to say."""
+) -> advice.Figures:
+    """What is advised upon; of few answers only how many there are, and whether more can come."""
     total = len(snapshot.answers)
     if total < advice.FEW:
-        return None
+        return advice.Figures(total, doubt, pairs_left(snapshot), explained)
     assert memory.model is not None
     measured = _measured(snapshot, memory, total)
     if memory.consistency is None or not memory.consistency[0] <= total < GROWTH * memory.consistency[0]:

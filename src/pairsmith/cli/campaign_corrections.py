@@ -158,9 +158,9 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         " answers to the same pairs; slope: how well they tell items apart, 1 is usual, 0 at random; bias: above 0 for"
         " what is shown left; infit: 1 is as it should be, more is erratic",
     )
-    table.add_column("labeller")
+    table.add_column("name", min_width=4)
     for name in ("answers", "seconds", "left", "agrees", "repeated", "slope", "bias", "infit"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", min_width=len(name))  # headings whole, in 80 columns too
     for row in rows:
         repeated, slope, bias = row["agrees_on_repeated"], row["slope"], row["bias"]
         table.add_row(

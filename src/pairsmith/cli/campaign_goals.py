@@ -59,7 +59,8 @@ def _say_how_far(store: Store) -> None:
     from pairsmith.campaign.goals import described
 
     now = described(store)
-    lines = "; ".join(now["goals"]) or "no goals, so that it goes on until every pair is answered"
+    none = "no goals" if now["over"] else "no goals, so that it goes on until every pair is answered"
+    lines = "; ".join(now["goals"]) or none
     say(f"{shown(store.target)}: {lines}. {OVER.get(now['over'], 'It is open.')}")
 
 

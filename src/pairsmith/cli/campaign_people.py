@@ -48,11 +48,13 @@ def invite(
     from pairsmith.campaign import enrolment, people
 
     role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
+    for name in names or ():
+        people.check_name(name)  # all of them, before the first has a link
     with open_campaign(target) as store:
         if enrol is not None:
             say(f"{counted(enrol, 'place')}: {url.rstrip('/')}/enrol/{enrolment.open_places(store, enrol)}")
         for name in names or ():
-            token = people.invite(store, people.check_name(name), role, quota)
+            token = people.invite(store, name, role, quota)
             say(f"{name}: {url.rstrip('/')}/{path}/{token}")
 
 

@@ -47,10 +47,16 @@ class Strike(Strict):
 class NewWording(Strict):
     model_config = like(question="Which answer is better?", instructions="Look at *facts* first.") | {"extra": "forbid"}
 
-    question: str = Field(
-        max_length=QUESTION, pattern=r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$", description="One line."
+    # Each may be left out: one that a command made longer than a form may send stays as it is beside the other.
+    question: str | None = Field(
+        None,
+        max_length=QUESTION,
+        pattern=r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$",
+        description="One line. Left out, it stays.",
     )
-    instructions: str = Field(max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown.")
+    instructions: str | None = Field(
+        None, max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown. Left out, they stay."
+    )
 
 
 class Worded(BaseModel):
@@ -77,7 +83,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
 
     @router.post("/api/wording")
     def reword(given: NewWording, request: Request) -> Worded:
-        """Change the question and the instructions, from each labeller's next pair on."""
+        """Change the question, the instructions or both, from each labeller's next pair on."""
         by = access.person(request, "organiser")
         return Worded(number=wordings.edit(store, given.question, given.instructions, by).number)
 

@@ -17,7 +17,8 @@ function offer(state) {
 }
 
 export function tellCourse({ state, over, goals, given, goal }, waits) {
-  const towards = goals.length ? `${goals.join(" · ")}.` : "No goal is set: it goes on until every pair is answered.";
+  const none = over ? "No goal is set." : "No goal is set: it goes on until every pair is answered.";
+  const towards = goals.length ? `${goals.join(" · ")}.` : none;
   find("standing").textContent = `${states[over] ?? "Open."} ${towards}`;
   find("spent").hidden = goal === null;
   find("spent").max = goal ?? 1;

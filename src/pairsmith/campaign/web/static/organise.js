@@ -33,10 +33,16 @@ export function tellLeftOut(struck, excluded) {
 
 find("wording").addEventListener("submit", async (event) => {
   event.preventDefault();
-  const [question, instructions] = [find("new_question").value, find("new_instructions").value];
+  const fields = { question: find("new_question"), instructions: find("new_instructions") };
+  const changed = Object.entries(fields).filter(([, field]) => field.value !== field.defaultValue);
+  if (changed.length === 0) {
+    find("saved").textContent = "Nothing is changed.";
+    return;
+  }
   try {
-    const { number } = await ask("/api/wording", { question, instructions });
-    document.querySelector("h1").textContent = question;
+    const { number } = await ask("/api/wording", Object.fromEntries(changed.map(([name, field]) => [name, field.value])));
+    for (const [, field] of changed) field.defaultValue = field.value;
+    document.querySelector("h1").textContent = fields.question.value;
     find("saved").textContent = `Saved as wording ${number}; people see it from their next pair on.`;
   } catch (error) {
     find("saved").textContent = `Not saved: ${error.message}`;

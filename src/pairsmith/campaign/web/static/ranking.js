@@ -7,7 +7,7 @@ const PAGE = 100; // items asked for at once
 const AROUND = 8; // rows made beyond those on the screen
 const REST = 80; // milliseconds after which a page is asked for: whoever scrolls past it does not need it
 
-const state = { pages: new Map(), total: 0, low: 0, high: 1, asked: 0, height: 0 };
+const state = { pages: new Map(), total: 0, low: 0, high: 1, asked: 0, height: 0, pictured: false };
 
 let resting = 0;
 
@@ -45,7 +45,7 @@ function lineOf(item, at) {
     picture.decoding = "async";
     picture.alt = "";
     picture.src = item.picture;
-  } else part(line, "span", "small");
+  } else if (state.pictured) part(line, "span", "small");
   const words = part(line, "span", "words");
   words.title = item.id;
   part(words, "b", "", item.id);
@@ -84,7 +84,8 @@ async function load(page) {
     const found = await ask(address(page));
     if (asked !== state.asked) return; // another search, meanwhile
     state.pages.set(page, found.items);
-    Object.assign(state, { total: found.total, low: found.low, high: found.high });
+    const pictured = state.pictured || found.items.some((item) => item.picture); // else there is no column for pictures
+    Object.assign(state, { total: found.total, low: found.low, high: found.high, pictured });
     layOut();
   } catch {
     if (asked === state.asked) state.pages.delete(page); // asked for again with the next report, or when scrolled to
@@ -95,6 +96,7 @@ function layOut() {
   const searched = find("search").value !== "" || Boolean(find("group")?.value);
   const empty = state.total === 0;
   find("ranking").hidden = empty;
+  find("ranking").parentElement.classList.toggle("pictured", state.pictured);
   find("scale").classList.toggle("none", empty);
   find("unranked").hidden = !empty;
   find("unranked").textContent = searched ? "Nothing is found." : "The ranking appears with the first answers.";
