@@ -67,7 +67,7 @@ def test_fit_rank_and_select_read_a_campaign(run, target):
     assert run("rank", target, "m.json") == run("rank", "items.csv", "n.json")
     code, own, err = run("rank", target)
     assert (code, err) == (0, "")
-    assert own.startswith("rank,id,score,error,low,high,above_next,best,worst\n1,item ")
+    assert own.startswith("rank,id,group,score,error,low,high,above_next,best,worst\n1,item ")
     assert run("fit", target, "-o", "gp.json")[0] == 0
     assert run("rank", target, "gp.json")[1] == own
     code, more, _ = run("select", target, "-k", "3", "--objective", "averaged-d-optimal")

@@ -43,12 +43,13 @@ class CampaignSnapshot:
 
 def take_snapshot(store: Store) -> CampaignSnapshot:
     """The campaign as it is now."""
+    settings = store.settings  # before the transaction: a database in memory, as of a read-only file, has but one
     with store.reading() as connection:
         items = store.items_as_of(connection)
         columns = pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.round, pairs.c.wanted
         found = connection.execute(sa.select(*columns).order_by(pairs.c.id)).all()
         given = answers.standing(connection, store.target)
-        again = _repeatable(connection, store.settings)
+        again = _repeatable(connection, settings)
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
     planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
     return CampaignSnapshot(
@@ -59,12 +60,12 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
         planned,
         found[-1].id if found else 0,
         given,
-        store.settings.recipe,
+        settings.recipe,
         max((row.round for row in found), default=0),
         len(given) + sum(row.wanted for row in found),
         again,
         items.authors,
-        store.settings.by,
+        settings.by,
     )
 
 
