@@ -190,10 +190,14 @@ class Ranked(BaseModel):
     in_top: float = Field(description="The probability of being one of the ten best, or the best of its group.")
 
 
+RANKED = {
+    **{"rank": 1, "id": "a-17", "group": "sky", "text": "Air scatters blue light.", "picture": "/media/17/0/small"},
+    **{"score": 1.2, "low": 0.7, "high": 1.7, "best": 1, "worst": 2, "in_top": 0.98},
+}
+
+
 class Ranking(BaseModel):
-    model_config = like(
-        answers=100, items=[{"rank": 1, "id": "a-17", "score": 1.2, "low": 0.7, "high": 1.7, "best": 1, "worst": 2}]
-    )
+    model_config = like(answers=100, total=1, low=0.7, high=1.7, items=[RANKED])
 
     answers: int = Field(description="How many answers it is based on.")
     total: int = Field(description="How many items fit, on all pages.")
