@@ -1,6 +1,7 @@
 """The page that lists the campaigns of a folder."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 from fastapi.testclient import TestClient
 
@@ -45,6 +46,7 @@ def test_the_port_says_which_campaign_is_asked():
         {"type": "http", "server": ("127.0.0.1", 8101)},
         {"type": "http", "server": ("127.0.0.1", 8102)},
     ):
-        asyncio.run(by_port(scope, None, None))
+        with ThreadPoolExecutor(1) as elsewhere:  # as this thread may have a loop, that of a browser
+            elsewhere.submit(asyncio.run, by_port(scope, None, None)).result()
     assert reached == ["list", "two", "list", "one", "two"]
     assert first == [8102, 8101]

@@ -34,6 +34,6 @@ def imagined_scores(
     found = np.empty((count, n))
     for at, own in enumerate(variances):
         under = replace(learned, variances=own)
-        under = learn_from(linear, learned.map, answers, learned.threshold, {}, rng, under)
+        under = learn_from(linear, learned.map, answers, learned.threshold, {}, rng, under, go_on=False)
         found[at] = under.joint(under.coordinates(linear), np.arange(n)).without_last().draws(rng, 1)[0]
     return found

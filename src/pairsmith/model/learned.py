@@ -102,11 +102,13 @@ def learn_from(
     fixed: dict[str, float],
     rng: np.random.Generator,
     previous: Learned | None = None,
+    go_on: bool = True,
 ) -> Learned:
     """What answers to pairs of these items tell.
 
     `answers` number the items as `linear` does, and the threshold comes after the last. Variances are those `fixed`,
-    those of `previous` where it is given, or the likeliest.
+    those of `previous` where it is given, or the likeliest. Without `go_on` nothing but these, the scale and the sites
+    of `previous` is used: its posterior is one of other variances.
     """
     n = len(linear)
     touched, place = np.unique(np.concatenate([answers.first, answers.second]), return_inverse=True)
@@ -120,6 +122,7 @@ def learn_from(
     else:
         variances, scale, sites = _likeliest(linear[items], map, own, threshold, fixed, rng)
         learned_from = len(answers)
+    known = known if go_on else None
     with _threads(len(items)):
         parts = parts_of(map, linear[items], threshold, variances, scale)
         form = cheaper(parts, own)
