@@ -1,6 +1,7 @@
 """What is an answer and what is not, in a real browser: clicks, keys, selections, zoom; grades, comments, languages."""
 
 import re
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -279,10 +280,14 @@ def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path
         accessible(page)
         page.locator("#prompt").click()
         page.keyboard.press("ArrowDown")  # scrolls, and is no tie
-        page.wait_for_function("document.querySelector('.prompt').scrollTop > 0")
+        scrolled = "document.querySelector('.prompt').scrollTop"
+        deadline = time.monotonic() + 5  # wait_for_function would evaluate in the page, which its policy forbids
+        while page.evaluate(scrolled) == 0 and time.monotonic() < deadline:
+            page.wait_for_timeout(20)
+        assert page.evaluate(scrolled) > 0
         assert lease_of(page) == lease
         assert page.locator("#left button").bounding_box()["y"] < device["viewport"]["height"]
         page.keyboard.press("ArrowLeft")
         expect(page.locator("#pair")).not_to_have_attribute("data-lease", lease)
-        assert page.evaluate("document.querySelector('.prompt').scrollTop") > 0  # the same prompt stays
+        assert page.evaluate(scrolled) > 0  # the same prompt stays
         context.close()
