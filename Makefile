@@ -1,5 +1,5 @@
 # make demo    what pairsmith does, on data that comes with scikit-learn
-# make test    everything that must hold before a change lands (includes make check), in two processes
+# make test    everything that must hold before a change lands (includes make check), in three processes
 # make quick   what of it takes under two minutes: no browsers, clusters, crashes, PostgreSQL; for whoever changes a line
 # make check   ruff and mypy
 # make test-oldest  the tests with the oldest versions of all dependencies that pyproject.toml allows
@@ -11,7 +11,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-TWO := -n 2 --dist loadfile
+PROCESSES := -n 3 --dist loadfile
 
 SCALE ?= quick
 DATA ?= data
@@ -23,16 +23,16 @@ FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
 demo: .venv/demo
 	@$(BIN)/python experiments/demo.py
 
-# Two processes, each with whole files of tests: most of a test's time is waiting for others.
+# Three processes, each with whole files of tests: most of a test's time is waiting for others.
 test: check .venv/debian
-	@$(BIN)/pytest $(TWO)
+	@$(BIN)/pytest $(PROCESSES)
 
 quick: check
-	@$(BIN)/pytest $(TWO) -m "not slow"
+	@$(BIN)/pytest $(PROCESSES) -m "not slow"
 
 # uv resolves to the oldest versions, which pip cannot.
 test-oldest: .venv-oldest/ready .venv/debian
-	@.venv-oldest/bin/pytest $(TWO) -W ignore::DeprecationWarning  # of old packages about new ones that they use
+	@.venv-oldest/bin/pytest $(PROCESSES) -W ignore::DeprecationWarning  # of old packages about new ones that they use
 
 .venv-oldest/ready: pyproject.toml | .venv/bin/python
 	@echo "Installing the oldest dependencies into .venv-oldest (takes a few minutes) ..."
