@@ -301,8 +301,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         items: a score is the mean over a maker's items, above that of all makers; with `groups` too, what least squares
         make of makers and groups together (`pairsmith.model.ranking`). It is about these items: what others of the same
         makers would score is less sure than the interval says. X must have a column for each maker, or the prior, to
-        which all items are alike, draws makers together: with four of them, 15 groups and 100 or 400 answers, 90%
-        intervals covered 86 to 97% of the true scores with such columns and 61 to 74% without.
+        which all items are alike, draws makers together, and intervals are too narrow.
 
         In simulations from the model (experiments/intervals.py), with 60 items and 200 to 1,000 answers, 90% intervals
         covered 87 to 91% of the true scores where items have effects of their own and 97 to 98% where they have none;
