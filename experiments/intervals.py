@@ -3,11 +3,11 @@
     python experiments/intervals.py             # 300 simulations a line; what is done is not done again
     python experiments/intervals.py --quick     # a minute
 
-Sixty items. With features: four, scores linear in them with variance 2, beside effects of the items' own; fitted as
-what they are (smooth=False), and by default, which has to find out that nothing else is smooth. Without features:
-effects alone. Answers to random pairs with the noise of the model. Asked: 90% intervals cover 87 to 93% of the true
-scores, and the reliability is within .03 of the squared correlation of true and estimated scores where that is .5 to
-.95.
+Sixty items. With features: four, scores linear in them with variance 2, with and without effects of the items' own;
+fitted as what they are (without effects, items=False), without being told whether there are effects, and by default,
+which has to find out as well that nothing is smooth. Without features: effects alone. Answers to random pairs with the
+noise of the model. Asked: 90% intervals cover 87 to 93% of the true scores, and the reliability is within .03 of the
+squared correlation of true and estimated scores where that is .5 to .95.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ import pairsmith as ps
 N, D, LINEAR = 60, 4, 2.0
 ANSWERS = [100, 200, 400, 1000]
 # features, the parts fitted, variance of the items' effects
-TRUTHS = [
+TRUTHS: list[tuple[int, str, float]] = [
+    (D, "linear", 0.0),
     *((D, parts, effects) for parts in ("linear, items", "all") for effects in (0.0, 0.2, 1.0)),
     *((0, "items", effects) for effects in (0.5, 1.0, 3.0)),
 ]
@@ -46,7 +47,9 @@ def simulated(features: int, parts: str, effects: float, answers: int, seed: int
     items = X if features else None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")
-        model = ps.BradleyTerryGP(smooth="auto" if parts == "all" else False)
+        model = ps.BradleyTerryGP(
+            smooth="auto" if parts == "all" else False, items=False if parts == "linear" else "auto"
+        )
         model.fit(items, comparisons=pairs, outcomes=outcomes, n_items=N)
     ranking = model.rank(items).sort_index()
     level = ranking["score"].mean() - scores.mean()  # of which comparisons say nothing

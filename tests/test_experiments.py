@@ -384,12 +384,14 @@ def test_intervals_beside_what_was_asked():
     assert np.isnan(second["reliability missed"])  # true is below what was asked about
 
 
-@pytest.mark.parametrize(("features", "parts"), [(4, "linear, items"), (0, "items")])
-def test_simulated_intervals_hold_most_scores(features, parts):
-    (row,) = intervals.simulated(features, parts, 1.0, 200, seed=0)
+@pytest.mark.parametrize(
+    ("features", "parts", "effects"), [(4, "linear, items", 1.0), (4, "linear", 0.0), (0, "items", 1.0)]
+)
+def test_simulated_intervals_hold_most_scores(features, parts, effects):
+    (row,) = intervals.simulated(features, parts, effects, 200, seed=0)
     assert 0.6 < row["cover"] <= 1
     assert row["claimed"] == pytest.approx(row["true"], abs=0.15)
-    assert intervals.simulated(features, parts, 1.0, 200, seed=0) == [row]
+    assert intervals.simulated(features, parts, effects, 200, seed=0) == [row]
 
 
 # What designs are worth
