@@ -9,6 +9,7 @@ from scipy.special import expit, ndtr, xlogy
 
 import pairsmith as ps
 from pairsmith.criteria import order
+from pairsmith.criteria.kernels import importance
 
 N, D = 14, 3
 
@@ -113,7 +114,7 @@ def test_a_gain_is_information_about_the_order():
     # What is seen moves the mean by N(0, delta) and leaves the variance v - delta.
     told = entropy(ndtr(m / np.sqrt(v))) - shares @ entropy(ndtr((m + np.sqrt(delta) * nodes) / np.sqrt(v - delta)))
     covariance = np.diag([v / 2, v / 2])
-    omega = order._importance(np.array([m, 0.0]), covariance)[0, 1]
+    omega = importance(np.array([m, 0.0]), covariance)[0, 1]
     assert told == pytest.approx(0.5 * omega * delta, rel=1e-3)
 
 

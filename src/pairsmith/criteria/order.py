@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.blas import dger, dsyr2
-from scipy.special import ndtr
+from scipy.linalg.blas import dger, dsymv
 
+from pairsmith.criteria.kernels import importance, lower_and_find
 from pairsmith.criteria.work import Work
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.steps import Step, Steps
@@ -44,107 +44,106 @@ def steps(work: Work, k: int) -> Steps:
     items = _looked_at(work)
     place = np.full(work.remaining.rows.n_items, -1)
     place[items] = np.arange(len(items))
-    pairs = _pairs(work.remaining, place)
-    if len(pairs) < k <= work.remaining.at_most():
+    candidates = _candidates(work.remaining, place, items)
+    there = int(np.count_nonzero(candidates))
+    if there < k <= work.remaining.at_most():
         raise ValueError(
-            f"objective='order' looks at {len(items):,} of {len(place):,} items, among which {len(pairs):,} candidate"
-            f" pairs are left; ask for k of at most {len(pairs):,}"
+            f"objective='order' looks at {len(items):,} of {len(place):,} items, among which {there:,} candidate"
+            f" pairs are left; ask for k of at most {there:,}"
         )
     work.diagnostics["items looked at"] = len(items)
-    believed = _Believed.of(work, items)
-    known = place[work.problem.unanswered]
-    for first, second in known[(known >= 0).all(axis=1)].tolist():
-        believed.include(first, second, believed.weights(first, second))
-    i, j = place[pairs].T
-    weights = believed.weights(i, j)
-    there = np.ones(len(pairs), dtype=bool)
+    believed = _Believed.of(work, items, candidates)
+    asked = place[work.problem.unanswered]
+    asked = asked[(asked >= 0).all(axis=1)]
+    for (i, j), weight in zip(asked.tolist(), believed.weights_of(*asked.T).tolist(), strict=True):
+        believed.include(i, j, weight)
     for _ in range(k):
-        there &= ~work.remaining.full[pairs].any(axis=1)
-        if not there.any():
+        gain, i, j = believed.best
+        if gain == -np.inf:
             return
-        gains = np.where(there, believed.gains(i, j, weights), -np.inf)
-        best = int(np.argmax(gains))
-        there[best] = False
-        believed.include(i[best], j[best], weights[best])
-        first, second = pairs[best].tolist()
+        weight = believed.weights[i, j]
+        first, second = int(items[i]), int(items[j])
         work.design.add(first, second)
         work.remaining.take(first, second)
-        yield Step(first, second, float(gains[best]), work.design.logdet)
+        believed.leave_out(i, j)
+        for at in (i, j):
+            if work.remaining.full[items[at]]:
+                believed.leave_out(at, slice(None))
+                believed.leave_out(slice(None), at)
+        yield Step(first, second, gain, work.design.logdet)
+        believed.include(i, j, weight)
 
 
 @dataclass
 class _Believed:
-    """C, T and M, which `include` brings up to date; of M, whose halves are alike, only the part above the diagonal."""
+    """C, T and M, which `include` brings up to date, and the pair that then tells most.
 
-    mean: Floats
+    C and M, whose halves are alike, are known by the part above their diagonal, and so are the weights.
+    """
+
     C: Floats  # (n, n)
     T: Floats  # (targets, n): C itself where the items at hand are the targets
     Lambda: Floats  # (targets, targets)
     M: Floats  # (n, n)
+    weights: Floats  # (n, n), negative where a pair is no candidate
+    mean: Floats
+    best: tuple[float, int, int] = (-np.inf, 0, 0)  # the largest gain, and its pair
 
     @classmethod
-    def of(cls, work: Work, items: Ints) -> _Believed:
+    def of(cls, work: Work, items: Ints, candidates: Bools) -> _Believed:
         joint = work.belief.joint().without_last()
         mean, C = joint.mean[items], joint.covariance(items, items)
         if work.goal.name == "predict":
             features = work.problem.features.rows(items)
             spread = features @ work.belief.covariance_root
             T, own = spread @ joint.spread[items].T, work.belief.new_effect
-            Lambda = _importance(features @ work.belief.coef, spread @ spread.T + own * np.eye(len(items)))
+            Lambda = importance(features @ work.belief.coef, spread @ spread.T + own * np.eye(len(items)))
         else:
-            T, Lambda = C, _importance(mean, C)
+            T, Lambda = C, importance(mean, C)
         if work.goal.name == "top":
             below = 1 - joint.among_best(work.rng, work.goal.top)[items]
             Lambda *= 1 - np.outer(below, below)
         np.negative(Lambda, out=Lambda)
         Lambda.flat[:: len(Lambda) + 1] = -Lambda.sum(axis=1)
-        return cls(mean, C, T, Lambda, T.T @ Lambda @ T)
-
-    def gaps(self, i: Any, j: Any) -> Floats:
-        """The variance of f_i - f_j."""
-        own = np.diag(self.C)
-        found: Floats = np.maximum(own[i] + own[j] - 2 * self.C[i, j], 0.0)
+        found = cls(C, T, Lambda, T.T @ Lambda @ T, np.full_like(C, -1.0), mean)
+        i, j = np.nonzero(candidates)
+        found.weights[i, j] = found.weights_of(i, j)
+        nothing = np.zeros(len(items))
+        found._lower(nothing, nothing)
         return found
 
-    def weights(self, i: Any, j: Any) -> Floats:
-        """The mean of p (1 - p)."""
-        k = 1 / np.sqrt(1 + np.pi * self.gaps(i, j) / 8)
+    def weights_of(self, i: Ints, j: Ints) -> Floats:
+        """The mean of p (1 - p), before the first pair is included; of any pairs, candidates or not."""
+        own = np.diag(self.C)
+        k = 1 / np.sqrt(1 + np.pi * np.maximum(own[i] + own[j] - 2 * self.C[i, j], 0.0) / 8)
         found: Floats = k * logistic_weight(k * (self.mean[i] - self.mean[j]))
         return found
 
-    def gains(self, i: Ints, j: Ints, weights: Floats) -> Floats:
-        own = np.diag(self.M)
-        told = own[i] + own[j] - 2 * self.M[i, j]
-        found: Floats = 0.5 * told * weights / (1 + weights * self.gaps(i, j))
-        return found
+    def leave_out(self, i: Any, j: Any) -> None:
+        """These pairs are no candidates."""
+        self.weights[i, j] = -1.0
 
-    def include(self, i: int, j: int, weight: Any) -> None:
+    def include(self, i: int, j: int, weight: float) -> None:
         """As if the pair had been answered."""
-        c, t = self.C[:, i] - self.C[:, j], self.T[:, i] - self.T[:, j]
+        c = _column(self.C, i) - _column(self.C, j)
+        t = c if self.T is self.C else self.T[:, i] - self.T[:, j]
         root = np.sqrt(weight / (1 + weight * max(c[i] - c[j], 0.0)))
         c, t = root * c, root * t
         with single_threaded_blas():  # a pass over a matrix is not faster on two threads, and waits for both
-            towards = self.Lambda @ t
-            bent = self.T.T @ towards - 0.5 * float(t @ towards) * c
             # Transposed, matrices are as BLAS wants them, and are changed where they are.
-            dsyr2(-1.0, bent, c, lower=1, a=self.M.T, overwrite_a=1)
-            dger(-1.0, c, t, a=self.T.T, overwrite_a=1)
-            if self.C is not self.T:
-                dger(-1.0, c, c, a=self.C.T, overwrite_a=1)
+            towards = dsymv(1.0, self.Lambda.T, t, lower=1)
+            back = dsymv(1.0, self.C.T, towards, lower=1) if self.T is self.C else self.T.T @ towards
+            if self.T is not self.C:
+                dger(-1.0, c, t, a=self.T.T, overwrite_a=1)
+        self._lower(c, back - 0.5 * float(t @ towards) * c)
+
+    def _lower(self, c: Floats, bent: Floats) -> None:
+        self.best = lower_and_find(self.M, self.C, self.weights, c, bent, np.empty(len(c)))
 
 
-def _importance(mean: Floats, covariance: Floats) -> Floats:
-    """omega, of all pairs of items."""
-    own = np.diag(covariance)
-    v = own[:, None] + own - 2 * covariance
-    open_still = v > 0
-    v = np.where(open_still, v, 1.0)
-    z = (mean[:, None] - mean) / np.sqrt(v)
-    density = np.exp(-(z**2)) / (2 * np.pi)
-    chance = ndtr(z)
-    found: Floats = np.where(open_still, density / np.maximum(chance * chance.T, 1e-300) / v, 0.0)
-    np.fill_diagonal(found, 0.0)
-    return found
+def _column(halved: Floats, i: int) -> Floats:
+    """A column of a symmetric matrix that is known by the part above its diagonal."""
+    return np.concatenate([halved[:i, i], halved[i, i:]])
 
 
 def _looked_at(work: Work) -> Ints:
@@ -161,9 +160,17 @@ def _looked_at(work: Work) -> Ints:
     return np.sort(items[np.argsort(first)[:MOST_ITEMS]])
 
 
-def _pairs(remaining: Remaining, place: Ints) -> Ints:
-    """The candidates that are left among the items that are looked at."""
+def _candidates(remaining: Remaining, place: Ints, items: Ints) -> Bools:
+    """(n, n) which pairs i < j of the items that are looked at may still be asked."""
     rows = remaining.rows
-    among = rows if place.min() >= 0 else rows.among(place >= 0)
-    pairs = among.pairs(np.arange(len(among)))
-    return pairs[~np.isin(rows.numbers(pairs), remaining.taken)]
+    among = rows if len(items) == len(place) else rows.among(place >= 0)
+    found = np.zeros((len(items), len(items)), dtype=bool)
+    for at, item in enumerate(items.tolist()):
+        begin = among.first[item]
+        found[at, place[among.partner[begin : begin + among.count[item]]]] = True
+    gone = place[rows.pairs(remaining.taken)]
+    gone = gone[(gone >= 0).all(axis=1)]
+    found[gone[:, 0], gone[:, 1]] = False
+    full = remaining.full[items]
+    found[full], found[:, full] = False, False
+    return found
