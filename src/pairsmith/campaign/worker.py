@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -137,18 +136,6 @@ class Worker:
             self.ended.wait(pause)
 
 
-def _give_way() -> None:
-    """Let whoever serves have the processor first.
-
-    On Linux, a session of processes has a share of its own (`man 7 sched`, the autogroup feature), within which alone
-    the nice value of a process counts: the session, which has no other process, gives way by a value of its own.
-    """
-    if hasattr(os, "nice"):
-        os.nice(19)
-    with suppress(OSError):
-        Path("/proc/self/autogroup").write_text("19")
-
-
 def _end_with_parent() -> None:
     sys.stdin.read()
     os._exit(0)
@@ -160,7 +147,8 @@ def main() -> None:
 
     target = sys.stdin.readline().rstrip("\n")
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _give_way()
+    if hasattr(os, "nice"):
+        os.nice(19)
     warnings.simplefilter("ignore")
     try:
         watch(Store(target))
