@@ -59,6 +59,19 @@ class Given:
     classes: npt.NDArray[Any]
 
 
+def items_of(X: Any, n_items: int | None) -> Any:
+    """X, or a table without columns where there are no features."""
+    if X is not None:
+        if n_items is not None and n_items != len(X):
+            raise ValueError(f"n_items={n_items}, but X has {len(X)} items; leave n_items out")
+        return X
+    if n_items is None:
+        raise ValueError("X is None, so say how many items there are: n_items=")
+    if isinstance(n_items, bool) or not isinstance(n_items, int | np.integer) or n_items < 2:
+        raise ValueError(f"n_items must be a whole number of at least 2, got {n_items!r}")
+    return np.zeros((int(n_items), 0))
+
+
 def check(
     estimator: Any,
     X: Any,

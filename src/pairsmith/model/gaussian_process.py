@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -28,21 +29,18 @@ from pairsmith.data.user_features import checked_table
 from pairsmith.model import ranking
 from pairsmith.model import raters as rating
 from pairsmith.model.answered import merged, of_nobody, tell_islands
-from pairsmith.model.evidence import as_outcomes, check
+from pairsmith.model.evidence import as_outcomes, check, items_of
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.imagined import imagined_scores
 from pairsmith.model.joint import Joint
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
 from pairsmith.model.logistic import average
-from pairsmith.model.posterior import Answers
 from pairsmith.model.saved_gaussian_process import SavedGP
-from pairsmith.model.variances import PARTS
+from pairsmith.model.variances import PARTS, fixed_variances
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_HABIT_ROUNDS, _SETTLED_HABITS = 12, 0.02  # of raters and scores in turn, until no log slope or bias moves by more
 
 
 class BradleyTerryGP(ClassifierMixin, BaseEstimator):
@@ -119,8 +117,12 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         y, labeled, comparisons, outcomes, sample_weight : as of BradleyTerry.fit.
         raters : who gave each of the answers to `comparisons`. The first of a pair is taken for the one shown first.
         """
-        fixed, landmarks, rng = _fixed(self), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
-        given = check(self, _items(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
+        fixed, landmarks, rng = (
+            fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items),
+            as_whole(self.landmarks, "landmarks"),
+            as_generator(self.random_state),
+        )
+        given = check(self, items_of(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
         answers, rater, names, self._places = merged(given, raters)
         print_of_X = fingerprint.of_arrays(given.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
@@ -135,8 +137,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         self.learned_ = learn_from(*problem, answers, labels, fixed, rng, previous)
         self.raters_ = None
         if names:
-            kept = previous is not None
-            self.raters_ = self._weigh_raters(problem, answers, rater, names, labels, fixed, rng, kept)
+            again = partial(learn_from, *problem, threshold=labels, fixed=fixed, rng=rng)
+            self.learned_, self.raters_ = rating.weighed(self.learned_, answers, rater, names, again, previous is None)
         self._conclude(problem[0])
         if not self.warm_start:  # in rounds there are always islands at first
             tell_islands(answers, self.n_items_)
@@ -156,7 +158,10 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         wins = as_outcomes(outcomes, len(pairs))
         before, more = self.learned_.numbered(self.n_items_), of_nobody(pairs, wins)
         answers = before.joined(more)
-        fixed, rng = _fixed(self), as_generator(self.random_state)
+        fixed, rng = (
+            fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items),
+            as_generator(self.random_state),
+        )
         if not self.learned_.map.used.any():
             fixed |= {"linear": 0.0, "smooth": 0.0}
         previous = self.learned_ if self.learned_.still_holds(fixed, answers) else None
@@ -169,7 +174,11 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
     def imagined(self, X: Any, rng: np.random.Generator, count: int) -> Floats:
         """(count, n) scores of the items that it was fitted to, as they could be: see `model.imagined`."""
-        free = tuple(name for name in PARTS if name not in _fixed(self))
+        free = tuple(
+            name
+            for name in PARTS
+            if name not in fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items)
+        )
         return imagined_scores(self.learned_, self.placed(X)[0], free, rng, count)
 
     def _conclude(self, linear: Floats, figures: dict[str, float] | None = None) -> None:
@@ -202,36 +211,6 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     def shares_(self) -> dict[str, float]:
         """Of the variance of scores, of each part."""
         return {name: self._figure(name) for name in PARTS}
-
-    def _weigh_raters(
-        self,
-        problem: tuple[Floats, FeatureMap],
-        answers: Answers,
-        rater: Ints,
-        names: list[Any],
-        labels: bool,
-        fixed: dict[str, float],
-        rng: np.random.Generator,
-        kept: bool,
-    ) -> pd.DataFrame:
-        """Learn slopes and biases of raters, and what the answers say in their light; the table of raters.
-
-        Variances are `kept` where they are those of an earlier fit, which had learned them in that light.
-        """
-        before = np.zeros((len(names), 2))
-        for round in range(_HABIT_ROUNDS):
-            asked = np.flatnonzero(rater >= 0)
-            mean, variance = self.learned_.posterior.gaps(self.learned_.answers)
-            found, errors = rating.habits(answers.part(asked), rater[asked], len(names), mean[asked], variance[asked])
-            weighed = rating.with_habits(answers, rater, found)
-            # Variances are learned once more when the raters are roughly known: they were taken for equals before.
-            again = None if round == 2 and not kept else self.learned_
-            self.learned_ = learn_from(*problem, weighed, labels, fixed, rng, again)
-            moved = float(np.max(np.abs(found - before)))
-            before = found
-            if round > 2 and moved < _SETTLED_HABITS:
-                break
-        return rating.table(names, self.learned_.propagated, self.learned_.answers, rater, found, errors)
 
     # What it says.
 
@@ -384,34 +363,3 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         if len(X) == self.n_items_ and fingerprint.of_arrays(X) == self.fingerprint_:
             return np.arange(len(X))
         return np.full(len(X), -1)
-
-
-def _fixed(model: BradleyTerryGP) -> dict[str, float]:
-    """The variances that are not learned."""
-    fixed = {}
-    for name in PARTS:
-        value = getattr(model, name)
-        if isinstance(value, str) and value == "auto":
-            continue
-        if value is False:
-            fixed[name] = 0.0
-        elif isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1e9:
-            raise ValueError(f"{name} must be 'auto', a positive variance or False, got {value!r}")
-        else:
-            fixed[name] = float(value)
-    if len(fixed) == len(PARTS) and not any(fixed.values()):
-        raise ValueError("linear, smooth and items are all False; keep at least one part")
-    return fixed
-
-
-def _items(X: Any, n_items: int | None) -> Any:
-    """X, or a table without columns where there are no features."""
-    if X is not None:
-        if n_items is not None and n_items != len(X):
-            raise ValueError(f"n_items={n_items}, but X has {len(X)} items; leave n_items out")
-        return X
-    if n_items is None:
-        raise ValueError("X is None, so say how many items there are: n_items=")
-    if isinstance(n_items, bool) or not isinstance(n_items, int | np.integer) or n_items < 2:
-        raise ValueError(f"n_items must be a whole number of at least 2, got {n_items!r}")
-    return np.zeros((int(n_items), 0))

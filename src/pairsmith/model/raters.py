@@ -8,14 +8,16 @@ again. A rater who answers at random gets a slope near 0, and then hardly counts
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, ndtr, roots_hermitenorm
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.model.expectation_propagation import Propagated
+from pairsmith.model.learned import Learned
 from pairsmith.model.logistic import average
 from pairsmith.model.posterior import Answers, Posterior
 from pairsmith.model.posterior import summed as sum_of
@@ -28,6 +30,7 @@ BIAS_WIDTH = 0.5  # of a bias: most people prefer a side in fewer than 62 of 100
 _NODES, _SHARES = roots_hermitenorm(20)
 _SHARES = _SHARES / _SHARES.sum()
 _STEPS = 25
+_ROUNDS, _SETTLED = 12, 0.02  # of raters and scores in turn, until no log slope or bias moves by more
 
 
 def as_shown(pairs: Ints, outcomes: Floats, left: Ints) -> tuple[Ints, Floats]:
@@ -39,6 +42,34 @@ def as_shown(pairs: Ints, outcomes: Floats, left: Ints) -> tuple[Ints, Floats]:
     lot = np.random.default_rng(0).random(len(pairs)) < 0.5
     turned = np.where(left < 0, lot, left == pairs[:, 1])
     return np.where(turned[:, None], pairs[:, ::-1], pairs), np.where(turned, -outcomes, outcomes)
+
+
+def weighed(
+    learned: Learned,
+    answers: Answers,
+    rater: Ints,
+    names: list[Any],
+    learn_again: Callable[..., Learned],
+    variances_too: bool,
+) -> tuple[Learned, pd.DataFrame]:
+    """What answers say in the light of who gave them, and the table of raters.
+
+    `learned` is what they say of raters who are all alike; `learn_again(answers=..., previous=...)` learns with the
+    variances of `previous`, or where that is None, with the likeliest.
+    """
+    before = np.zeros((len(names), 2))
+    for round in range(_ROUNDS):
+        asked = np.flatnonzero(rater >= 0)
+        mean, variance = learned.posterior.gaps(learned.answers)
+        found, errors = habits(answers.part(asked), rater[asked], len(names), mean[asked], variance[asked])
+        # Variances are learned once more when the raters are roughly known: they were taken for equals before.
+        previous = None if round == 2 and variances_too else learned
+        learned = learn_again(answers=with_habits(answers, rater, found), previous=previous)
+        moved = float(np.max(np.abs(found - before)))
+        before = found
+        if round > 2 and moved < _SETTLED:
+            break
+    return learned, table(names, learned.propagated, learned.answers, rater, found, errors)
 
 
 def habits(answers: Answers, rater: Ints, count: int, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:

@@ -40,6 +40,23 @@ _APART = 0.5  # in the logarithm of a variance: so far to either side, slopes te
 _SETTLED = 0.05  # in nats of evidence, and in logarithms of variances: less than this is no difference
 
 
+def fixed_variances(**parts: Any) -> dict[str, float]:
+    """The variances that are not learned, by what a user said of each part: "auto", a variance, or False."""
+    fixed = {}
+    for name, value in parts.items():
+        if isinstance(value, str) and value == "auto":
+            continue
+        if value is False:
+            fixed[name] = 0.0
+        elif isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1e9:
+            raise ValueError(f"{name} must be 'auto', a positive variance or False, got {value!r}")
+        else:
+            fixed[name] = float(value)
+    if len(fixed) == len(PARTS) and not any(fixed.values()):
+        raise ValueError("linear, smooth and items are all False; keep at least one part")
+    return fixed
+
+
 @dataclass(frozen=True)
 class Told:
     """What answers tell about a part: the squared length of its coefficients' mean, and how many are determined."""
