@@ -284,7 +284,10 @@ def api(tmp_path, make):
 
 @pytest.fixture
 def endpoint():
-    """endpoint((status, headers, body), ...) -> a URL that replies so, at last always the same, and its requests."""
+    """endpoint((status, headers, body), ...) -> a URL that replies so, at last always the same, and its requests.
+
+    A reply may also be a function from the request to such a tuple: it runs in a thread of its own.
+    """
     servers = []
 
     def start(*replies):
@@ -293,8 +296,10 @@ def endpoint():
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                seen.append((dict(self.headers), json.loads(body)))
-                status, headers, reply = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+                request = json.loads(body)
+                seen.append((dict(self.headers), request))
+                reply = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+                status, headers, reply = reply(request) if callable(reply) else reply
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -1,12 +1,15 @@
 """A judge that is a program: leases, tries, both sides."""
 
 import json
+import threading
+from itertools import count
 
 import pytest
+import sqlalchemy as sa
 
-from campaigns import answer_next
+from campaigns import Clock, answer_next
+from pairsmith.campaign import goals, leases, people, schema
 from pairsmith.campaign import judge as judging
-from pairsmith.campaign import leases, people
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.judge import Malformed, Patience, Unavailable, enrol, judge, read_reply
 from pairsmith.campaign.snapshot import take_snapshot
@@ -145,6 +148,142 @@ def test_requests_keep_to_the_rate(tmp_path, make):
     store, time = make(str(tmp_path / "t.db")), Time()
     judge(store, enrol(store, "bot"), better, patience=time.patience(per_minute=30), most=4, both_sides=True)
     assert time.slept == [2.0] * 7
+
+
+class Crowd:
+    """A judge that counts who is with it at once, and replies to the first `together` when they are all there."""
+
+    def __init__(self, together, reply=better):
+        self.asked, self.inside, self.most = [], 0, 0
+        self.lock, self.reply = threading.Lock(), reply
+        self.number, self.together, self.barrier = count(), together, threading.Barrier(together)
+
+    def __call__(self, pair):
+        with self.lock:
+            number = next(self.number)
+            self.asked.append((pair["left"]["id"], pair["right"]["id"]))
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        if number < self.together:
+            self.barrier.wait(30)
+        with self.lock:
+            self.inside -= 1
+        return self.reply(pair)
+
+
+def test_jobs_ask_at_a_time_and_every_pair_once(target, make):
+    store, crowd = make(target), Crowd(6)
+    tally = judge(store, enrol(store, "bot"), crowd, jobs=6)  # more than people may hold
+    assert (tally.answers, crowd.most) == (10, 6)
+    assert len({frozenset(pair) for pair in crowd.asked}) == len(crowd.asked) == 10
+    given = take_snapshot(store).answers
+    assert len(given) == 10
+    assert (given["outcome"] == -1).all()  # the second id of a pair is the greater
+
+
+def test_jobs_ask_each_side_once(tmp_path, make):
+    store, crowd = make(str(tmp_path / "t.db")), Crowd(3)
+    tally = judge(store, enrol(store, "bot"), crowd, jobs=3, both_sides=True)
+    assert (tally.answers, tally.both, tally.changed, crowd.most) == (10, 10, 0, 3)
+    assert len(set(crowd.asked)) == len(crowd.asked) == 20
+    assert {pair[::-1] for pair in crowd.asked} == set(crowd.asked)
+
+
+@pytest.mark.parametrize("skips", [0, 3])
+def test_jobs_keep_to_the_budget(tmp_path, make, skips):
+    """What is being asked counts as spent, and what was skipped does not."""
+    store, number = make(str(tmp_path / "t.db"), k=4), count()
+    crowd = Crowd(4, lambda pair: "skip" if next(number) < skips else better(pair))
+    tally = judge(store, enrol(store, "bot"), crowd, jobs=4, most=9)
+    assert (tally.answers, tally.skipped, len(crowd.asked)) == (9, skips, 9 + skips)
+    assert len(take_snapshot(store).answers) == 9
+
+
+def test_jobs_keep_to_the_budget_of_the_campaign(tmp_path, make):
+    store, crowd = make(str(tmp_path / "t.db")), Crowd(4)
+    goals.change(store, answers="5")
+    assert judge(store, enrol(store, "bot"), crowd, jobs=4, most=100).answers == 5
+    assert len(crowd.asked) == len(take_snapshot(store).answers) == 5
+    assert take_snapshot(store).last_round == 1  # no round was planned for answers that nobody may give
+
+
+def test_jobs_share_the_rate_and_what_the_judge_asks_for(tmp_path):
+    """A clock that stands still: each request waits for those before it, whichever thread it is in."""
+    slept = []
+    patience = Patience(per_minute=30, clock=lambda: 100.0, sleep=slept.append)
+    threads = [threading.Thread(target=patience.wait_for_turn) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(slept) == [2.0, 4.0, 6.0, 8.0]
+    patience.back_off(1, 30.0)
+    patience.wait_for_turn()
+    assert slept[-2:] == [30.0, 30.0]  # who was refused, and the next one
+
+
+def test_when_one_job_fails_the_others_return_their_pairs_and_ask_no_more(tmp_path, make):
+    store, go_on, number, late = make(str(tmp_path / "t.db"), k=3), threading.Event(), count(), []
+
+    def ask(pair):
+        if next(number) == 2:
+            raise Unavailable("no route")
+        late.append(threading.current_thread())
+        go_on.wait(30)
+        raise Unavailable("too late")
+
+    patience = Patience(tries=1)
+    with pytest.raises(CampaignError, match="no reply from the judge after 1 request: no route"):
+        judge(store, enrol(store, "bot"), ask, jobs=3, patience=patience)
+    person = people.local_person(store)
+    held = []
+    while (lease := leases.next_pair(store, person, held)) is not None:
+        held.append(lease.token)
+    assert len(held) == 3
+    patience.tries = 4
+    go_on.set()
+    for thread in late:
+        thread.join(30)
+    assert next(number) == 3  # nobody was asked again
+    assert len(take_snapshot(store).answers) == 0
+
+
+def test_a_pair_that_takes_long_stays_with_the_judge(tmp_path, make):
+    """Two jobs: one is asked until the other is through with 9 pairs, 250 seconds each, of leases of 600 seconds."""
+    clock, number, done, kept = Clock(), count(), threading.Event(), []
+    store = make(str(tmp_path / "t.db"), clock=clock, lease_seconds=600.0)
+
+    def ask(pair):
+        at = next(number)
+        if at == 0:
+            done.wait(30)
+        else:
+            clock.now += 250
+            if at == 9:
+                with store.reading() as connection:
+                    kept.append(connection.execute(sa.select(sa.func.min(schema.leases.c.expires)
+                                .filter(schema.leases.c.state == "open"))).scalar_one() - store.now())  # fmt: skip
+                done.set()
+        return better(pair)
+
+    tally = judge(store, enrol(store, "bot"), ask, jobs=2, patience=Patience(clock=clock))
+    assert (tally.answers, tally.late) == (10, 0)
+    assert kept[0] > 0
+
+
+def test_an_answer_that_others_were_faster_with_is_not_counted(tmp_path, make):
+    clock = Clock()
+    store = make(str(tmp_path / "t.db"), k=1, clock=clock, lease_seconds=600.0)
+    person = enrol(store, "bot")
+
+    def ask(pair):
+        clock.now += 601
+        answer_next(store)
+        return better(pair)
+
+    tally = judge(store, person, ask)
+    assert (tally.answers, tally.late) == (0, 1)
+    assert set(take_snapshot(store).answers["labeller"]) == {people.LOCAL}
 
 
 def test_nobody_is_taken_for_a_program(tmp_path, make):

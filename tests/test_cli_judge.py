@@ -1,6 +1,10 @@
 """pairsmith judge."""
 
+import signal
 import stat
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -73,6 +77,67 @@ def test_an_endpoint_judges(run, campaign, endpoint, monkeypatch):
         assert set(take_snapshot(store).answers["labeller"]) == {"some-model"}
 
 
+def test_an_endpoint_gets_as_many_requests_at_a_time_as_there_are_jobs(run, campaign, endpoint):
+    lock, together = threading.Lock(), threading.Barrier(3)
+    inside = [0]
+
+    def reply(_):
+        with lock:
+            inside[0] += 1
+            assert inside[0] <= 3
+        together.wait(30)  # six pairs: three, and then three more
+        with lock:
+            inside[0] -= 1
+        return chat("left")
+
+    url, seen = endpoint(reply)
+    code, out, err = run("judge", "c.db", "--http", url, "--model", "m", "--jobs", "3")
+    assert (code, err) == (0, "")
+    assert out.startswith("6 answers")
+    assert len({request["messages"][1]["content"] for _, request in seen}) == len(seen) == 6
+
+
+@pytest.mark.slow  # starts Python
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_with_requests_under_way_it_ends_at_once_and_goes_on(run, campaign, endpoint, number, code):
+    let_go, waiting = threading.Event(), threading.Semaphore(0)
+
+    def reply(_):
+        if len(seen) > 2:
+            waiting.release()
+            let_go.wait(60)
+        return chat("left")
+
+    url, seen = endpoint(reply)
+    command = ["judge", "c.db", "--http", url, "--model", "m", "--jobs", "2"]
+    process = subprocess.Popen([sys.executable, "-m", "pairsmith.cli", *command], stderr=subprocess.PIPE, text=True)
+    for _ in range(2):
+        assert waiting.acquire(timeout=60)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert "Every answer so far is in c.db; the same command goes on from there." in err
+    let_go.set()
+    with Store("c.db") as store:
+        before = len(take_snapshot(store).answers)
+        assert before == 2
+    assert run(*command)[1].startswith("4 answers")
+
+
+@pytest.mark.slow  # starts Python
+def test_a_program_that_is_being_asked_does_not_outlive_the_command(run, campaign):
+    script("#!/bin/sh\necho $$ >> begun\nexec sleep 600\n")
+    command = [sys.executable, "-m", "pairsmith.cli", "judge", "c.db", "--command", "./judge.sh", "--jobs", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    while not Path("begun").exists() or len(Path("begun").read_text().split()) < 2:
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    for number in Path("begun").read_text().split():
+        status = Path(f"/proc/{number}/stat")
+        assert not status.exists() or status.read_text().split()[2] == "Z"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -85,6 +150,7 @@ def test_an_endpoint_judges(run, campaign, endpoint, monkeypatch):
         ("--http http://127.0.0.1:1 --model m --key-from NO_SUCH", "--key-from NO_SUCH: there is no such environment"),
         ("--command ./judge.sh --per-minute 0", "--per-minute must be above 0"),
         ("--command ./judge.sh --tries 0", "--tries"),
+        ("--command ./judge.sh --jobs 0", "--jobs"),
     ],
 )
 def test_what_cannot_be_is_one_line(run, campaign, options, said):

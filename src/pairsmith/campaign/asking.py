@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import http.client
 import json
@@ -35,23 +36,33 @@ def by_command(command: str, timeout: float = 120.0) -> Ask:
     if not words or shutil.which(words[0]) is None:
         raise ValueError(f"--command: there is no program {(words or [''])[0]!r} that could be run")
 
+    running: set[subprocess.Popen[bytes]] = set()
+
+    def end_them() -> None:
+        for process in list(running):
+            process.kill()
+
+    atexit.register(end_them)  # nobody waits for the threads that ask, so these cannot end what they began
+
     def ask(pair: dict[str, Any]) -> str:
+        given = json.dumps(pair, ensure_ascii=False).encode("utf-8", "surrogatepass")
         try:
-            done = subprocess.run(
-                words,
-                input=json.dumps(pair, ensure_ascii=False).encode("utf-8", "surrogatepass"),
-                capture_output=True,
-                timeout=timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Unavailable(f"{words[0]} took more than {timeout:g} seconds") from None
+            process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError as error:
             raise Unavailable(f"{words[0]} could not be run: {error.strerror}") from None
-        if done.returncode != 0:
-            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise Unavailable(f"{words[0]} ended with code {done.returncode}{''.join(f': {line}' for line in last)}")
-        return done.stdout[:LONGEST_REPLY].decode("utf-8", "replace")
+        running.add(process)
+        with process:
+            try:
+                printed, complained = process.communicate(given, timeout)
+            except subprocess.TimeoutExpired:
+                raise Unavailable(f"{words[0]} took more than {timeout:g} seconds") from None
+            finally:
+                process.kill()  # which does nothing where it has ended
+                running.discard(process)
+        if process.returncode != 0:
+            last = complained.decode("utf-8", "replace").strip().splitlines()[-1:]
+            raise Unavailable(f"{words[0]} ended with code {process.returncode}{''.join(f': {line}' for line in last)}")
+        return printed[:LONGEST_REPLY].decode("utf-8", "replace")
 
     return ask
 

@@ -3,6 +3,9 @@
 A judge gets a pair as `described` has it and says left, right, tie or skip: the word alone, or a JSON object with a
 `choice`. It gets its pairs as people do, by leases, so that an answer which was taken is on disk, people and programs
 answer the same campaign, and a judge that was stopped goes on where it was.
+
+Several pairs can be asked at a time, each in a thread that does nothing but ask: pairs are handed out and answers taken
+in the thread that called.
 """
 
 from __future__ import annotations
@@ -10,15 +13,17 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import counted, leases, people, planning
-from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign import counted, goals, leases, people, planning
+from pairsmith.campaign.database import CampaignError, Refused
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA, open_file
 from pairsmith.campaign.schema import leases as leased
@@ -47,6 +52,10 @@ class Malformed(Exception):
     """A reply that is no answer."""
 
 
+class Stopped(Exception):
+    """Nobody waits for the reply any more."""
+
+
 @dataclass
 class Tally:
     """What a judge has done so far."""
@@ -58,30 +67,42 @@ class Tally:
     retried: int = 0  # tries that got no reply
     both: int = 0  # pairs asked on both sides
     changed: int = 0  # of which the answer went with the side
+    late: int = 0  # pairs that somebody else had answered when the reply came
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass
 class Patience:
-    """How often and how fast a judge is asked: so many tries a pair, so many requests a minute at most."""
+    """How often and how fast a judge is asked: so many tries a pair, and of all threads so many requests a minute."""
 
     tries: int = 4
     per_minute: float | None = None
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
-    next_at: float = 0.0
+    next_at: float = 0.0  # when the next request may go out
+    stopped: bool = False  # then none goes out any more
+    turn: threading.Lock = field(default_factory=threading.Lock)
 
     def wait_for_turn(self) -> None:
         """Sleep until the next request may go out."""
-        if self.per_minute is None:
-            return
-        now = self.clock()
-        if self.next_at > now:
-            self.sleep(self.next_at - now)
-        self.next_at = max(now, self.next_at) + 60 / self.per_minute
+        with self.turn:
+            now = self.clock()
+            mine = max(now, self.next_at)
+            self.next_at = mine + (0.0 if self.per_minute is None else 60 / self.per_minute)
+        if mine > now:
+            self.sleep(mine - now)
+        if self.stopped:
+            raise Stopped
 
     def back_off(self, tried: int, after: float | None) -> None:
-        """Sleep after a failure: 1, 2, 4 ... seconds, or as long as the judge asks for."""
-        self.sleep(min(2.0 ** (tried - 1), LONGEST_WAIT) if after is None else min(after, 10 * LONGEST_WAIT))
+        """Sleep after a failure: 1, 2, 4 ... seconds, or as long as the judge asks for, which then holds for all."""
+        wait = min(2.0 ** (tried - 1), LONGEST_WAIT) if after is None else min(after, 10 * LONGEST_WAIT)
+        if after is not None:
+            with self.turn:
+                self.next_at = max(self.next_at, self.clock() + wait)
+        self.sleep(wait)
 
 
 def enrol(store: Store, name: str) -> int:
@@ -103,6 +124,7 @@ def judge(
     *,
     most: int | None = None,
     both_sides: bool = False,
+    jobs: int = 1,
     patience: Patience | None = None,
     tell: Callable[[Tally], object] = lambda _: None,
 ) -> Tally:
@@ -110,43 +132,118 @@ def judge(
 
     A pair is asked on `both_sides` where that is wanted: where the answers agree they are one answer, and where the
     answer goes with the side it is a tie, or skipped in a campaign without ties. What is no answer to the last try is
-    skipped. Whatever ends this, the pair that was being asked returns to the queue.
+    skipped. `jobs` pairs are asked at a time. Whatever ends this, the pairs that were being asked return to the queue.
     """
     tally, patience = Tally(), patience or Patience()
-    while most is None or tally.answers < most:
-        lease = leases.next_pair(store, person)
-        if lease is None and most is not None and planning.plan_round(store):
-            lease = leases.next_pair(store, person)
-        if lease is None:
-            break
-        began = patience.clock()
-        try:
-            choice = _choice(store, lease, ask, both_sides, patience, tally)
-            leases.answer(store, person, lease.token, choice, max(0.0, patience.clock() - began))
-        except BaseException:
-            leases.release(store, person, [lease.token])
-            raise
-        tally.answers += choice != "skip"
+    asked: dict[str, float] = {}  # leases of the pairs that are being asked, and since when
+    replies: Queue[_Reply] = Queue()
+    planned, kept_at = most is not None, patience.clock()
+    try:
+        while True:
+            while len(asked) < jobs and (most is None or tally.answers + len(asked) < most):
+                lease, planned = _another(store, person, asked, jobs, planned)
+                if lease is None:
+                    break
+                asked[lease.token] = patience.clock()
+                work = lease.token, _sides(store, lease, both_sides), ask, store.settings.ties, patience, replies
+                threading.Thread(target=_ask, args=work, daemon=True).start()
+            if not asked:
+                return tally
+            if patience.clock() - kept_at >= store.settings.lease_seconds / 3:  # what takes long stays the judge's
+                leases.renew(store, person, list(asked))
+                kept_at = patience.clock()
+            try:
+                reply = replies.get(timeout=store.settings.lease_seconds / 3)
+            except Empty:
+                continue
+            tally += _taken(store, person, reply, patience.clock() - asked[reply.token])
+            del asked[reply.token]
+            tell(tally)
+    except BaseException:
+        patience.stopped = True
+        leases.release(store, person, list(asked))
+        raise
+
+
+@dataclass
+class _Reply:
+    """What a thread found out about the pair of a lease."""
+
+    token: str
+    choice: str | BaseException  # why there is none
+    tally: Tally  # of the requests
+
+
+def _another(
+    store: Store, person: int, holding: dict[str, float], jobs: int, planned: bool
+) -> tuple[Lease | None, bool]:
+    """Another pair for the judge, None where there is none; and whether rounds can be planned for more."""
+    lease = leases.next_pair(store, person, list(holding), at_once=jobs)
+    if lease is not None and lease.token in holding:  # it had expired, and so was up for anybody
+        return None, planned
+    if lease is not None or not planned:
+        return lease, planned
+    with store.reading() as connection:
+        course = goals.course(connection, store.now(), person)
+    if course.over is not None or course.spoken_for:  # what is being given may yet be skipped
+        return None, planned
+    if planning.plan_round(store):
+        lease = leases.next_pair(store, person, list(holding), at_once=jobs)
+    return lease, lease is not None
+
+
+def _sides(store: Store, lease: Lease, both: bool) -> list[dict[str, Any]]:
+    """The pair as it is leased, and then on the other side where both are wanted."""
+    wording = store.wording(lease.wording)
+    turned = [described(store, lease.right, lease.left, wording)] if both else []
+    return [described(store, lease.left, lease.right, wording), *turned]
+
+
+def _ask(
+    token: str, sides: list[dict[str, Any]], ask: Ask, ties: bool, patience: Patience, replies: Queue[_Reply]
+) -> None:
+    """Find out what the judge says of a pair. A thread does only this: it does not know the campaign."""
+    tally = Tally()
+    choice: str | BaseException
+    try:
+        choice = _choice(sides, ask, ties, patience, tally)
+    except BaseException as error:  # whatever it is, it is for the thread that waits
+        choice = error
+    replies.put(_Reply(token, choice, tally))
+
+
+def _taken(store: Store, person: int, reply: _Reply, seconds: float) -> Tally:
+    """Put the answer on disk, and count it; raise where there is none."""
+    tally, choice = reply.tally, reply.choice
+    if isinstance(choice, BaseException):
+        raise choice
+    try:
+        counts = leases.answer(store, person, reply.token, choice, max(0.0, seconds))
+    except Refused:  # others were faster, when the last answers of a budget were being given
+        counts = False
+    if not counts:
+        tally.late += 1
+    elif choice == "skip":
+        tally.skipped += 1
+    else:
+        tally.answers += 1
         tally.ties += choice == "tie"
-        tally.skipped += choice == "skip"
-        tell(tally)
     return tally
 
 
-def _choice(store: Store, lease: Lease, ask: Ask, both_sides: bool, patience: Patience, tally: Tally) -> str:
+def _choice(sides: list[dict[str, Any]], ask: Ask, ties: bool, patience: Patience, tally: Tally) -> str:
     """What the judge says of this pair, as it is leased."""
-    wording = store.wording(lease.wording)
-    one = _said(described(store, lease.left, lease.right, wording), ask, patience, tally)
-    if not both_sides or one == "skip":
+    one = _said(sides[0], ask, patience, tally)
+    if len(sides) == 1 or one == "skip":
         return one
-    other = SWAPPED[_said(described(store, lease.right, lease.left, wording), ask, patience, tally)]
+    other = SWAPPED[_said(sides[1], ask, patience, tally)]
     if other == "skip":
         return "skip"
     tally.both += 1
     if one == other:
         return one
     tally.changed += 1
-    return "tie" if store.settings.ties else "skip"
+    return "tie" if ties else "skip"
 
 
 def _said(pair: dict[str, Any], ask: Ask, patience: Patience, tally: Tally) -> str:

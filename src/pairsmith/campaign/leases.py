@@ -34,8 +34,8 @@ class Lease:
     wording: int | None = None  # the number of the question and instructions that go with it; None: the first
 
 
-def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease | None:
-    """A pair for this person besides those they hold, or None where there is none now.
+def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: int = AT_ONCE) -> Lease | None:
+    """A pair for this person besides those they hold, or None where there is none now, or they hold `at_once`.
 
     One that is theirs already comes first, so that a page that is loaded again shows the same pair.
     """
@@ -51,7 +51,7 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = ()) -> Lease |
             if lease.token not in holding:
                 connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
                 return _shown(lease.token, lease, lease.left, wording)
-        if len(held) >= AT_ONCE or course.spoken_for:
+        if len(held) >= at_once or course.spoken_for:
             return None
         pair = gold.draw(connection, store, person, course.gold_rate)
         if pair is None:

@@ -58,7 +58,10 @@ def judge(
             min=1,
         ),
     ] = None,
-    per_minute: Annotated[float | None, typer.Option(help="Requests a minute at most.", metavar="COUNT")] = None,
+    jobs: Annotated[int, typer.Option(help="Ask about so many pairs at a time.", metavar="COUNT", min=1)] = 1,
+    per_minute: Annotated[
+        float | None, typer.Option(help="Requests a minute at most, of all jobs.", metavar="COUNT")
+    ] = None,
     tries: Annotated[int, typer.Option(help="So often a pair is asked at most.", metavar="COUNT", min=1)] = 4,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for a reply.", metavar="SECONDS")] = 120.0,
 ) -> None:
@@ -88,7 +91,14 @@ def judge(
         ):
             advance = bar.over("judged", answers or max(1, waiting(store).free))
             tally = judging.judge(
-                store, person, ask, most=answers, both_sides=both_sides, patience=patience, tell=lambda _: advance(1)
+                store,
+                person,
+                ask,
+                most=answers,
+                both_sides=both_sides,
+                jobs=jobs,
+                patience=patience,
+                tell=lambda _: advance(1),
             )
         store.check()
         _summarise(store, person, tally, answers)
@@ -124,6 +134,8 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
         say(f"Asked on both sides: {counted(tally.both, 'pair')}; the answer went with the side in {tally.changed}.")
     if tally.malformed or tally.retried:
         say(f"Malformed replies: {tally.malformed}. Requests without a reply: {tally.retried}.")
+    if tally.late:
+        say(f"{counted(tally.late, 'pair')} somebody else had answered when the reply came.")
     if wanted is not None and tally.answers < wanted:
         say("No other pair can be asked now.")
     with store.reading() as connection:
