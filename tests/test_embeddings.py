@@ -88,6 +88,9 @@ def test_what_is_refused(tmp_path, monkeypatch):
         monkeypatch.setattr(embeddings, "find_spec", lambda _: None)
         with pytest.raises(ValueError, match=told):
             find(name)
+    for name, kind in (("onnx:m.onnx", "text"), ("fastembed", "image")):
+        with pytest.raises(ValueError, match=rf"the embedding '{name.split(':')[0]}' is for \w+s, not for {kind}s"):
+            embeddings.check(name, kind)
     (tmp_path / "cache").write_text("no database, but long enough to look at" * 50)
     with pytest.raises(ValueError, match="is no cache of embeddings"):
         embed("fastembed", ["a"], tmp_path / "cache")
@@ -95,6 +98,21 @@ def test_what_is_refused(tmp_path, monkeypatch):
         monkeypatch.setitem(EMBEDDINGS, "wrong", lambda _, wrong=wrong: lambda values: wrong)
         with pytest.raises(ValueError, match="the embedding 'wrong' gave"):
             embed("wrong", ["a", "b"])
+
+    def fails(values):
+        raise RuntimeError("out of\nluck")
+
+    monkeypatch.setitem(EMBEDDINGS, "wrong", lambda _: fails)
+    with pytest.raises(ValueError, match=r"the embedding 'wrong' failed \(out of luck\)"):
+        embed("wrong", ["a", "b"])
+
+
+def test_another_model_in_the_same_file_is_another_one(calls, tmp_path):
+    model, cache = tmp_path / "model", tmp_path / "cache"
+    for weights in (b"a", b"a", b"b"):
+        model.write_bytes(weights)
+        embed(f"made:{model}", ["text"], cache)
+    assert calls == ["text", "text"]
 
 
 @pytest.fixture
@@ -105,6 +123,8 @@ def installed(monkeypatch):
     class Loaded:
         def __init__(self, name, *, local_files_only):
             assert local_files_only
+            assert constants.HF_HUB_OFFLINE  # or the hub would be asked even for what is on disk
+            print("Loading weights: 100%", file=sys.stderr)
             if name != "here":
                 raise OSError("offline")
 
@@ -119,38 +139,64 @@ def installed(monkeypatch):
         def __init__(self, path, providers):
             if "bad" in path:
                 raise RuntimeError("no model\nat all")
+            self.inputs = [SimpleNamespace(name="pixels", shape=["n", 3, 8, 8], type="tensor(float)")]
+            if "two" in path:  # pictures at a time, no more and no less
+                self.inputs[0].shape[0] = 2
+            if "words" in path:
+                self.inputs = [SimpleNamespace(name="ids", shape=["n", "length"], type="tensor(int64)")]
 
         def get_inputs(self):
-            return [SimpleNamespace(name="pixels", shape=["n", 3, 8, 8])]
+            return self.inputs
 
         def run(self, _, given):
             assert given["pixels"].shape[1:] == (3, 8, 8)
             assert given["pixels"].dtype == np.float32
+            assert self.inputs[0].shape[0] in ("n", len(given["pixels"]))
             return [given["pixels"].mean(axis=(2, 3))[:, :, None]]
 
+    constants = SimpleNamespace(HF_HUB_OFFLINE=False)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(constants=constants))
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=Loaded))
     monkeypatch.setitem(sys.modules, "fastembed", SimpleNamespace(TextEmbedding=Loaded))
     monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(InferenceSession=Session))
+    yield
+    assert not constants.HF_HUB_OFFLINE  # what others do with the hub is theirs
 
 
 @pytest.mark.usefixtures("installed")
-def test_the_built_in_ones_use_what_is_on_disk_and_nothing_else(tmp_path):
+def test_the_built_in_ones_use_what_is_on_disk_and_nothing_else(tmp_path, capsys):
     np.testing.assert_array_equal(embed("sentence-transformers:here", ["ab", "c"]), [[2, 0], [1, 0]])
     np.testing.assert_array_equal(embed("fastembed:here", ["ab", "c"]), [[2, 1], [1, 1]])
     for name in ("sentence-transformers", "fastembed:there"):
         with pytest.raises(
             ValueError, match=r"cannot load .* from this disk .*; where its weights are missing: python -c"
         ):
-            find(name)
+            embed(name, ["a"], tmp_path / "cache")
+    assert not (tmp_path / "cache").exists()
+    assert capsys.readouterr().err == ""
     Image.new("RGB", (20, 10), (124, 116, 104)).save(tmp_path / "grey.png")  # the mean colour of ImageNet
     (tmp_path / "model.onnx").write_bytes(b"")
     np.testing.assert_allclose(
         embed(f"onnx:{tmp_path / 'model.onnx'}", [tmp_path / "grey.png"]), [[0, 0, 0]], atol=0.02
     )
-    (tmp_path / "bad.onnx").write_bytes(b"")
+    for name in ("bad.onnx", "words.onnx", "two.onnx"):
+        (tmp_path / name).write_bytes(b"")
     for name, told in (
         ("onnx", "no model file"),
         (f"onnx:{tmp_path}/bad.onnx", r"is no ONNX model \(no model at all\)"),
+        (f"onnx:{tmp_path}/words.onnx", r"takes ids: tensor\(int64\) of \['n', 'length'\]; needed is one tensor"),
     ):
         with pytest.raises(ValueError, match=told):
             find(name)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_model_made_for_so_many_pictures_gets_so_many(tmp_path):
+    paths = [tmp_path / f"{at}.png" for at in range(5)]
+    for at, path in enumerate(paths):
+        Image.new("RGB", (8, 8), (50 * at, 0, 0)).save(path)
+    for name in ("any.onnx", "two.onnx"):
+        (tmp_path / name).write_bytes(b"")
+    found = [embed(f"onnx:{tmp_path / name}", paths) for name in ("any.onnx", "two.onnx")]
+    assert found[0].shape == (5, 3)
+    np.testing.assert_array_equal(*found)

@@ -24,6 +24,7 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats
 from pairsmith.recipe.axes import PrincipalAxes
+from pairsmith.recipe.columns import shown
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -113,7 +114,11 @@ def _opened(path: Path, row: int, place: Place) -> Image:
     """The file, its beginning read."""
     from PIL import Image, UnidentifiedImageError
 
-    if not path.is_file():
+    try:
+        there = path.is_file()
+    except OSError as error:  # a name that is too long, for instance
+        raise ValueError(f"{place(row)}: {shown(str(path))} is no path of a file ({error.strerror})") from None
+    if not there:
         raise ValueError(f"{place(row)}: there is no file {path}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # from 90 million pixels on; twice as many are refused

@@ -92,7 +92,7 @@ def checked(frame: pd.DataFrame, row_name: RowName, one: Wanted, folder: Path, f
     if one.column not in frame.columns:
         raise ValueError(f"the table has no column {one.column!r}, which the recipe was made from")
     if one.embedding:
-        check_embedding(one.embedding)
+        check_embedding(one.embedding, one.kind)
     values, place = frame[one.column].tolist(), _place(row_name, one.column)
     if one.kind == "text":
         return _as_texts(values, place, one.column, fitting)
