@@ -163,7 +163,8 @@ def rank(
         str | None,
         typer.Option(
             help="Rank those who made the items, whom this column names, instead of the items: the mean score of"
-            " theirs, beside that of the groups where there are some. A campaign must have been made with it.",
+            " all that they could make, beside that of the groups where there are some. A campaign must have been made"
+            " with it.",
             metavar="COLUMN",
         ),
     ] = None,

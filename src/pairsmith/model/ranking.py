@@ -5,13 +5,15 @@ All come from the joint posterior of the scores f, N(m, S), by which W f is N(W 
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.model.joint import Joint
@@ -71,7 +73,12 @@ def ranked_in_groups(
 def ranked_authors(
     joint: Joint, by: npt.ArrayLike, groups: npt.ArrayLike | None, rng: np.random.Generator, level: float
 ) -> pd.DataFrame:
-    """Those who made the items, best first, as an arena ranks systems, with how many `items` each made."""
+    """Those who made the items, best first, as an arena ranks systems, with how many `items` each made.
+
+    A score is about all that an author could make, of which these items are a sample: if they differ by the variance
+    s^2 beside authors and groups, the covariance of the scores W f of authors (`author_weights`) is s^2 W W' more than
+    that of what is not known of f. As s^2 is of so many degrees of freedom only, it counts more, by the t distribution.
+    """
     import pandas as pd
 
     number, authors = _numbered(by, len(joint.mean), "by")
@@ -79,9 +86,40 @@ def ranked_authors(
         raise ValueError(f"by names only {authors[0]!r}; a ranking needs at least two")
     group_of = None if groups is None else _numbered(groups, len(joint.mean), "groups")[0]
     weights = author_weights(number, group_of, authors)
-    table = ranked(joint.combined(weights), pd.Index(authors, dtype=object), rng, level)
+    scores = joint.combined(weights)
+    squares, freedom = _between_items(joint, number, group_of, scores)
+    if freedom > 0:
+        wider = (stdtrit(freedom, (1 + level) / 2) / ndtri((1 + level) / 2)) ** 2
+        scores = replace(scores, effects=scores.effects + wider * squares / freedom * weights @ weights.T)
+    else:
+        warnings.warn(
+            "nothing tells how much the items of one author differ, so that intervals are about these items only;"
+            " authors of several items each, or several groups, would tell",
+            stacklevel=3,
+        )
+    table = ranked(scores, pd.Index(authors, dtype=object), rng, level)
     table.insert(1, "items", pd.Series(np.bincount(number), index=authors).loc[table.index])
     return table
+
+
+def _between_items(joint: Joint, number: Ints, group_of: Ints | None, scores: Joint) -> tuple[float, int]:
+    """What is left of f beside authors and groups: its expected sum of squares, and the degrees of freedom.
+
+    With the scores t = W f of authors, t_author(i) above its mean over the group is the projection of f onto what
+    authors can explain beside groups, so that sums of squares subtract: that of f, of its means over groups, and of t.
+    """
+    everything, n = np.zeros(len(number), dtype=np.int64), len(scores.mean)
+    within = members(everything if group_of is None else group_of, len(number))
+    left = float(np.sum(joint.mean**2) + np.sum(joint.variance()))
+    explained = np.zeros((n, n))
+    for rows in within:
+        mean = joint.part(rows).combined(np.full((1, len(rows)), 1 / len(rows)))
+        left -= len(rows) * float(mean.mean[0] ** 2 + mean.variance()[0])
+        made = np.bincount(number[rows], minlength=n).astype(np.float64)
+        explained += np.diag(made) - np.outer(made, made) / len(rows)
+    all_authors = np.arange(n)
+    squared = scores.covariance(all_authors, all_authors) + np.outer(scores.mean, scores.mean)
+    return max(0.0, left - float(np.sum(explained * squared))), len(number) - n - len(within) + 1
 
 
 def author_weights(number: Ints, group_of: Ints | None, authors: list[Any]) -> Floats:
