@@ -143,7 +143,7 @@ def test_what_the_formats_say(run, answered):
     selected = annotation["result"][0]["value"]["selected"]
     assert tasks[0]["data"][f"{selected}_id"] == names[won]
     assert tasks[0]["data"]["left_id"] == names[row["left"]]
-    assert annotation["completed_by"] == {"email": 'anna é,"'}
+    assert annotation["labeller"] == 'anna é,"'
 
 
 def test_spaces_around_ids_do_not_count_in_any_import(run):

@@ -92,3 +92,18 @@ def test_without_ties_there_is_none_to_choose(tmp_path, make):
     exchange.export_answers(store, "label-studio", tmp_path / "out.json")
     assert "tie" not in (tmp_path / "out.xml").read_text()
     assert "prompt" not in (tmp_path / "out.xml").read_text()
+
+
+def test_only_an_address_is_given_as_one(make_campaign):
+    """Label Studio refuses a whole file for one e-mail of nobody it knows; names come back all the same."""
+    with make_campaign("c.db") as store, make_campaign("d.db") as other:
+        add(store, answers_of([(0, 1)] * 2, labeller=["anna", "ben@example.org"], at=np.arange(2) * 1e6))
+        exchange.export_answers(store, "label-studio", Path("out.json"))
+        (task,) = [task for task in json.loads(Path("out.json").read_text()) if task["annotations"]]
+        said = [{name: given.get(name) for name in ("labeller", "completed_by")} for given in task["annotations"]]
+        assert said == [
+            {"labeller": "anna", "completed_by": None},
+            {"labeller": None, "completed_by": {"email": "ben@example.org"}},
+        ]
+        exchange.import_answers(other, Path("out.json"))
+        assert set(take_snapshot(other).answers["labeller"]) == {"anna", "ben@example.org"}

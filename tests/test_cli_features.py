@@ -218,3 +218,41 @@ def test_what_is_refused_in_one_line(run):
          "item 'r39' has the value 'much' in column 'price'"),
     ):  # fmt: skip
         assert refused(run(line), told), line
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """To make features from texts is an error: what is wrong has to be said before."""
+    from pairsmith.recipe.text import TextAxes
+
+    def fit(*_):
+        raise AssertionError("features were made")
+
+    monkeypatch.setattr(TextAxes, "fit", fit)
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("fit reviews.csv wrong.csv --text review -o m.json", "wrong.csv: row 2 names the item 'nobody'"),
+        ("fit reviews.csv none.csv --text review -o m.json", "none.csv"),
+        ("fit reviews.csv answers.csv --labels l.csv --text review -o m.json", "l.csv: row 1 names the item 'nobody'"),
+        ("select reviews.csv -k 5 --text review --answers wrong.csv", "wrong.csv: row 2 names the item 'nobody'"),
+        ("select reviews.csv -k 5 --text review --labels l.csv", "l.csv: row 1 names the item 'nobody'"),
+        ("select reviews.csv -k 5 --text review --candidates wrong.csv", "wrong.csv: row 2 names the item 'nobody'"),
+        ("campaign create c.db --items reviews.csv --show text:review --question ? --labels l.csv", "l.csv: row 1"),
+        ("campaign create c.db --items reviews.csv --show text:review --question ? --instructions no.md", "no.md"),
+        ("campaign create c.db --items gap.csv --show text:review --question ?",
+         "gap.csv: row 3 has nothing to show in column 'review'"),
+        ("features long.csv --text review --image photo",
+         "long.csv: row 2 (item 'r1'), column 'photo': 'xxxxxxxx"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_elsewhere_is_said_before_features_are_made(run, line, said):
+    Path("wrong.csv").write_text("first,second,outcome\nr0,r1,1\nr2,nobody,1\n")
+    Path("l.csv").write_text("id,label\nnobody,1\nr0,0\n")
+    table = pd.read_csv("reviews.csv")
+    table.assign(review=table.review.where(table.index != 2, " ")).to_csv("gap.csv", index=False)
+    table.assign(photo=table.photo.where(table.index != 1, "x" * 5000)).to_csv("long.csv", index=False)
+    assert refused(run(line), said)

@@ -256,12 +256,17 @@ def read_items_and_parts(
 
 
 def read_shown(path: Path, wanted: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """The table, in which the columns that are shown are text."""
+    """The table, in which the columns that are shown are text; each row has something to show."""
     columns = [column for _, column in wanted]
     table = read_table(path, lambda names: [column for column in columns if column in names])
     for column in columns:
         if column not in table.columns:
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
+    empty = table[columns].isna() | (table[columns].astype(str).apply(lambda texts: texts.str.strip()) == "")
+    if columns and empty.all(axis=1).any():
+        row = table.index[int(np.argmax(empty.all(axis=1)))] + 1
+        named = "column" if len(columns) == 1 else "columns"
+        raise ValueError(f"{path}: row {row} has nothing to show in {named} {', '.join(map(repr, columns))}")
     return table
 
 
@@ -277,10 +282,6 @@ def parts_of(items: Items, table: pd.DataFrame, wanted: Sequence[tuple[str, str]
                 continue
             text = str(value)
             shown[row].append((kind, os.path.abspath(path.parent / text) if kind in MEDIA else text))
-    for row, parts in enumerate(shown):
-        if not parts:
-            columns = ", ".join(column for _, column in wanted)
-            raise ValueError(f"{path}: item {items.features.index[row]!r} has nothing to show in {columns}")
     return shown
 
 

@@ -74,13 +74,18 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
         choice = "tie" if won is None else "left" if won == left_of[pair] else "right"
         found[pair]["annotations"].append(
             {
-                "completed_by": {"email": answer.labeller},
+                **_who(answer.labeller),
                 "created_at": written_time(answer.at),
                 "lead_time": None if pd.isna(answer.seconds) else answer.seconds,
                 "result": [_result(choice)],
             }
         )
     return list(found.values())
+
+
+def _who(labeller: str) -> dict[str, Any]:
+    """Who gave an answer. Label Studio refuses all tasks where `completed_by` has an e-mail that it does not know."""
+    return {"completed_by": {"email": labeller}} if "@" in labeller else {"labeller": labeller}
 
 
 def _result(choice: str) -> dict[str, Any]:
@@ -127,7 +132,7 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
                     "first": left,
                     "second": right,
                     "outcome": {"left": 1, "right": -1, "tie": 0}[choice],
-                    "labeller": _completed_by(annotation.get("completed_by")),
+                    "labeller": _completed_by(annotation.get("labeller") or annotation.get("completed_by")),
                     "seconds": _seconds(annotation.get("lead_time")),
                     "at": read_time(annotation.get("created_at"), where),
                 }

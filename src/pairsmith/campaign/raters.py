@@ -5,7 +5,7 @@ likelihood of the answers where left is chosen with one probability whatever is 
 sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that labellers have. Of
 those who answer as l_1 says, l_0 / l_1 > c holds for at most one in c, as its mean is 1 (Markov's inequality); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
-labellers, does not take it for chance.
+labellers, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
 """
 
 from __future__ import annotations

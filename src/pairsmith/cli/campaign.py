@@ -145,6 +145,7 @@ def create(
     from pairsmith.campaign.prompts import read_authors, read_prompts
     from pairsmith.campaign.schema import SECOND
     from pairsmith.criteria import CRITERIA
+    from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     creation.check_place(target)
@@ -170,11 +171,13 @@ def create(
     authors = None if by is None else read_authors(items, by, id_column)
     aside = ([] if prompts is None else [prompts.column]) + ([] if by is None else [by])
     _check_aside(aside, show or ())
+    guidance = "" if instructions is None else read_instructions(instructions)
+    labelled = None
+    if labels is not None:  # looked at before features are made, which takes its time
+        labelled = read_labels(labels, read_items(items, id_column, () if items.suffix == ".npy" else None))
     table, parts, recipe = creation.read_items_and_parts(
         items, show or (), id_column, features or (), group_by, text or (), image or (), no_features, aside, **how
     )
-    guidance = "" if instructions is None else read_instructions(instructions)
-    labelled = None if labels is None else read_labels(labels, table)
     count = creation.create(
         target,
         table,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,23 +65,30 @@ def table_evidence(
     import numpy as np
 
     from pairsmith.files.answers import read_answers
+    from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
     if not answers:
         raise ValueError("ANSWERS is missing: name at least one file of answers, or a campaign instead of items")
-    table, recipe = read_features(Path(items), id_column, features, may_lack_features=may_lack_features, **raw)
+    made = raw.get("text") or raw.get("image")  # which takes its time, so all else is read before
+    named = read_items(Path(items), id_column, None) if made else None
+    read = partial(read_features, Path(items), id_column, features, may_lack_features=may_lack_features, **raw)
+    table, recipe = (named, None) if named is not None else read()
     parts = {path: read_answers(path, table) for path in answers}
     known = _together(parts)
     weights = np.concatenate([part.counts for part in parts.values()])
     if len(weights) == 0 and not labels:
         raise ValueError(f"{answers[0]} holds no answers yet; nothing can be learned from it")
-    if not labels:
-        return table.features, known, weights, None, recipe
-    known["labeled"], known["y"] = read_labels(labels, table)
-    better_label = None if better is None else as_label(better, known["y"])
-    return table.features, known, np.concatenate([np.ones(len(known["y"])), weights]), better_label, recipe
+    better_label = None
+    if labels:
+        known["labeled"], known["y"] = read_labels(labels, table)
+        better_label = None if better is None else as_label(better, known["y"])
+        weights = np.concatenate([np.ones(len(known["y"])), weights])
+    if named is not None:
+        table, recipe = read()
+    return table.features, known, weights, better_label, recipe
 
 
 def _together(parts: dict[Path, AnswerTable]) -> dict[str, Any]:

@@ -222,11 +222,14 @@ def select(
         raw: dict[str, Any] = {"text": text, "image": image}
         raw |= making(dimensions, text_embedding, image_embedding, output)
         raw["may_lack_features"] = model is not None or item_effects is not None
+        needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
+        learns = needs_model and model is None
+        if text or image:  # features take their time, so that what is wrong elsewhere is said before
+            _check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
         table, recipe = _read_items(Path(items), id_column, features, group_by, model, raw)
         for line in () if recipe is None else recipe.sentences():
             print(printable(line), file=sys.stderr if output is None else sys.stdout)
-        needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
-        known = _known(table, labels, better, answers or [], learns=needs_model and model is None)
+        known = _known(table, labels, better, answers or [], learns)
         selection = _from_table(table, k, candidates, known, model, dask, options)
     if output is None:
         print_frame(selection.to_frame())
@@ -309,6 +312,25 @@ def _from_table(
             X = path
         selection = pairsmith.select(X, k, **known, candidates=allowed, model=fitted, client=client, **options)
     return dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
+
+
+def _check_ids(
+    path: Path,
+    id_column: str | None,
+    labels: Path | None,
+    better: str | None,
+    answers: list[Path],
+    candidates: Path | None,
+    learns: bool,
+) -> None:
+    """Refuse labels, answers and candidates that are not about the items of this table."""
+    from pairsmith.files.answers import read_pairs
+    from pairsmith.files.items import read_items
+
+    named = read_items(path, id_column, None)
+    _known(named, labels, better, answers, learns)
+    if candidates:
+        read_pairs(candidates, named)
 
 
 def _known(table: Items, labels: Path | None, better: str | None, answers: list[Path], learns: bool) -> dict[str, Any]:
