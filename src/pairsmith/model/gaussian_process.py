@@ -281,7 +281,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         make of makers and groups together (`pairsmith.model.ranking`). It is about all that they could make: intervals
         count that these items are a sample of it. X must have a column for each maker, or the prior, to which all items
         are alike, draws makers together, and intervals are too narrow. In simulations (experiments/authors.py), 90%
-        intervals of 3 to 20 makers covered 89 to 92% of the truth with 12 items each, and 89 to 95% with 4.
+        intervals of 3 to 20 makers covered 89 to 93% of the truth with 12 items each, and 89 to 95% with 4.
 
         In simulations from the model (experiments/intervals.py), with 60 items and 200 to 1,000 answers, 90% intervals
         covered 87 to 93% of the true scores where items have effects of their own, 88 to 89% where they have none and
