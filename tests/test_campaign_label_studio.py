@@ -92,3 +92,20 @@ def test_without_ties_there_is_none_to_choose(tmp_path, make):
     exchange.export_answers(store, "label-studio", tmp_path / "out.json")
     assert "tie" not in (tmp_path / "out.xml").read_text()
     assert "prompt" not in (tmp_path / "out.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [],
+        [{"data": {"left_id": "000", "right_id": "001"}}],
+        [{"data": {"left_id": "000", "right_id": "001"}, "annotations": [{"was_cancelled": True, "result": []}]}],
+    ],
+)
+def test_a_file_without_annotations_is_told(make_campaign, tasks):
+    Path("in.json").write_text(json.dumps(tasks))
+    with (
+        make_campaign("c.db") as store,
+        pytest.raises(ValueError, match=r"^in\.json has no annotations that choose left"),
+    ):
+        exchange.import_answers(store, Path("in.json"))
