@@ -18,6 +18,7 @@ from scipy.special import logsumexp, ndtri
 from scipy.stats import binomtest
 
 from pairsmith.campaign.learning import evidence
+from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -29,20 +30,23 @@ _WIDTH = 0.5  # standard deviation of the log slope of labellers beside each oth
 _SLOPES = np.exp(_WIDTH * ndtri((np.arange(12) + 0.5) / 12))  # each as likely beforehand
 
 
-def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> list[dict[str, Any]]:
+def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> list[dict[str, Any]]:
     """A row for each labeller, those with the most answers first; `model` is that of the snapshot.
 
-    answers; median seconds; share_left, of the answers whose sides are known, without ties; agrees_with_model, the
-    share that all other answers predict; agrees_on_repeated, the share of other answers to the same pairs that are the
-    same, with its 90% interval; slope and bias with their errors, and infit, see `pairsmith.model.raters`; `flags`, why
-    somebody should be looked at. A slope is said of several only, as it is one beside others'.
+    `told` has P(first preferred) of each answer, as it was foretold before it was given (NaN: it was not).
+
+    answers; median seconds; share_left, of the answers whose sides are known, without ties; foretold, the share of the
+    answers to random pairs that were foretold, as in `yardstick`: a coin has a half of them; agrees_on_repeated, the
+    share of other answers to the same pairs that are the same; both with their 90% intervals; slope and bias with their
+    errors, and infit, see `pairsmith.model.raters`; `flags`, why somebody should be looked at. A slope is said of
+    several only, as it is one beside others'.
     """
     if model.raters_ is None:
         return []
     frame = snapshot.answers.reset_index(drop=True)
     frame["agreement"] = _agreement_on_repeated(frame)
     left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
-    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown)
+    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, told=told)
     count = frame["labeller"].nunique()
     rows = [_row(own, model.raters_.loc[name], count) for name, own in frame.groupby("labeller")]
     return sorted(rows, key=lambda row: -row["answers"])
@@ -52,15 +56,15 @@ def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
     """The row of a labeller, one of so many, with these answers."""
     sided = own[~own["elsewhere"] & (own["outcome"] != 0)]
     left, total = int((sided["shown"] > 0).sum()), len(sided)
-    predicted = own[(own["outcome"] != 0) & (own["gap"] != 0)]
-    right = (np.sign(predicted["gap"]) == predicted["shown"]).mean()
+    random = own[(own["why"] == RANDOM) & (own["outcome"] != 0) & own["told"].notna() & (own["told"] != 0.5)]
+    right = int(((random["told"] > 0.5) == (random["outcome"] > 0)).sum())
     repeated = own.groupby(["first", "second"])["agreement"].mean().dropna()
     flags = []
     if _at_random(own, rater["bias"]):
-        flags.append(
-            "looks random: the answers have as little to do with the items as a coin"
-            f" ({right:.0%} agree with what all other answers say, where a coin has 50%)"
+        so_many = (
+            f" ({right} of {len(random)} random pairs came out as foretold; a coin has half)" if len(random) else ""
         )
+        flags.append(f"looks random: the answers have as little to do with the items as a coin{so_many}")
     if total and _one_sided(left, total, count):
         side, share = ("left", left / total) if left > total / 2 else ("right", 1 - left / total)
         flags.append(f"looks one-sided: {share:.0%} of {total} answers are for what was shown {side}")
@@ -69,7 +73,7 @@ def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
         "answers": len(own),
         "seconds": _number(own["seconds"].dropna().median()),
         "share_left": _number(left / total if total else np.nan),
-        "agrees_with_model": _number(right),
+        "foretold": _interval(right, len(random)),
         "agrees_on_repeated": _interval(float(repeated.sum()), len(repeated)),
         "slope": _with_error(rater["slope"], rater["slope_error"]) if count > 1 else None,
         "bias": _with_error(rater["bias"], rater["bias_error"]),
