@@ -1,5 +1,7 @@
 """The table of raters, from simulated ones."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -135,3 +137,20 @@ def test_what_was_foretold_counts_on_random_pairs_only():
     ends = binomtest(2, 3).proportion_ci(0.9, "wilson")
     assert found["anna"]["foretold"] == pytest.approx([2 / 3, ends.low, ends.high], abs=5e-4)
     assert found["ben"]["foretold"] is None
+
+
+def test_both_likelihoods_are_of_all_answers_that_could_be():
+    """Of four pairs: over all 16 ways to answer them, each adds up to 1, so that the mean of their ratio is 1."""
+    rng = np.random.default_rng(0)
+    gap, error = 2 * rng.standard_normal(4), rng.random(4)
+    ways = np.array(list(product([0.0, 1.0], repeat=4)))
+    assert sum(np.exp(raters._by_side(won)) for won in ways) == pytest.approx(1)
+    assert sum(np.exp(raters._by_items(won, gap, error, 0.3)) for won in ways) == pytest.approx(1)
+
+
+def test_dice_are_told_where_items_lie_far_apart():
+    """By gaps of 60 one answer is certain, and the other as good as impossible."""
+    gap = np.where(np.arange(40) % 3, 60.0, -60.0)
+    own = pd.DataFrame({"gap": gap, "error": 1.0, "shown": np.where(np.arange(40) % 2, 1, -1)})
+    assert raters._at_random(own, 0.0)
+    assert not raters._at_random(own.assign(shown=np.sign(gap)), 0.0)

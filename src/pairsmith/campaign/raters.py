@@ -1,9 +1,10 @@
 """How each labeller answers, beside the others, and who looks as if they answered at random or by side.
 
 Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
-likelihood of the answers where left is chosen with one probability whatever is shown, and l_1 where it is
-sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that labellers have. Of
-those who answer as l_1 says, l_0 / l_1 > c holds for at most one in c, as its mean is 1 (Markov's inequality); c is 20.
+likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
+it, and l_1 where it is sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes
+that labellers have. Of those who answer as l_1 says, l_0 / l_1 > c holds for one in c at most, as its mean is 1
+(Markov's inequality; nearly so, as each g was found with the answers to other pairs); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
 labellers, does not take it for chance.
 """
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp, ndtri
+from scipy.special import betaln, logsumexp, ndtri
 from scipy.stats import binomtest
 
 from pairsmith.campaign.learning import evidence
@@ -95,15 +96,26 @@ def _at_random(own: pd.DataFrame, bias: float) -> bool:
     """Whether l_0 / l_1 of these answers is more than 1 / LEVEL."""
     known = own[np.isfinite(own["gap"])]
     won = (known["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
-    gap, error = known["gap"].to_numpy(), known["error"].to_numpy()
-    chance = np.full(len(known), (won.sum() + 0.5) / (len(known) + 1))
-    by_items = logsumexp([_log_likelihood(won, average(s * gap + bias, s * error)) for s in _SLOPES])
-    odds = _log_likelihood(won, chance) - (by_items - np.log(len(_SLOPES)))
-    return bool(odds > -np.log(LEVEL))
+    by_items = _by_items(won, known["gap"].to_numpy(), known["error"].to_numpy(), bias)
+    return bool(_by_side(won) - by_items > -np.log(LEVEL))
 
 
-def _log_likelihood(won: Floats, p: Floats) -> float:
-    return float(np.sum(won * np.log(p) + (1 - won) * np.log1p(-p)))
+def _by_side(won: Floats) -> float:
+    """log l_0 = log B(left + 1/2, right + 1/2) / B(1/2, 1/2), with B the beta function."""
+    left = won.sum()
+    return float(betaln(left + 0.5, len(won) - left + 0.5) - betaln(0.5, 0.5))
+
+
+def _by_items(won: Floats, gap: Floats, error: Floats, bias: float) -> float:
+    """log l_1, where gaps are known with this error."""
+    each = [_log_likelihood(won, slope * gap + bias, slope * error) for slope in _SLOPES]
+    return float(logsumexp(each) - np.log(len(_SLOPES)))
+
+
+def _log_likelihood(won: Floats, mean: Floats, deviation: Floats) -> float:
+    """Of answers by gaps with this mean and deviation; each side by itself, as 1 - p is 0 where p is almost 1."""
+    each = [np.log(np.maximum(average(side * mean, deviation), 1e-300)) for side in (1, -1)]
+    return float(np.sum(won * each[0] + (1 - won) * each[1]))
 
 
 def _one_sided(left: int, total: int, count: int) -> bool:
