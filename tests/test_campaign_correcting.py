@@ -68,6 +68,7 @@ def test_what_is_posted_is_done_logged_and_shown(api):
         ("exclude", {"name": "a\0", "excluded": True}, 422),
         ("strike", {"answer": 99, "struck": True}, 404),
         ("wording", {"question": " ", "instructions": ""}, 422),
+        ("wording", {"question": "Which\none?"}, 422),
     ):
         answer = api.post(f"/api/{path}", json=body)
         assert answer.status_code == status

@@ -63,6 +63,7 @@ def test_labellers_get_it_with_their_next_pair(tmp_path, make):
     [
         ("", "is empty"),
         ("  ", "is empty"),
+        ("\u202e\u200b", "is empty"),
         ("Which\0?", r"holds '\\x00'"),
         ("Which\x1b[31m?", r"holds '\\x1b'"),
         ("Which\none?", r"holds '\\n'"),

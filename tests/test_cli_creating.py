@@ -38,6 +38,12 @@ def test_gold_pairs_are_given_when_a_campaign_is_made(run):
         (["--better", "good"], "", "--better names one of the labels of --labels"),
         (["--no-features"], "", "--no-features leaves nothing for --features"),
         (["--media", "none"], "", "--media none: there is no such folder"),
+        (
+            ["--answers-per-pair", "9" * 20],
+            "",
+            "--answers-per-pair must be at least 1 and at most 1,000,000,000, got 9999",
+        ),
+        (["-k", "0"], "", "k must be at least 1"),
         (["--question", "Which\none?"], "", r"question holds '\n', and has to be one line"),
     ],
 )

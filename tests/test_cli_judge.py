@@ -83,7 +83,11 @@ def test_an_endpoint_judges(run, campaign, endpoint, monkeypatch):
         ("--http http://127.0.0.1:1", "--model is missing"),
         ("--http ftp://x --model m", "is no URL of a chat endpoint"),
         ("--http http://127.0.0.1:1 --model m --key-from NO_SUCH", "--key-from NO_SUCH: there is no such environment"),
-        ("--command ./judge.sh --per-minute 0", "--per-minute must be above 0"),
+        ("--command ./judge.sh --per-minute 0", "--per-minute must be between 0.0167 and 86,400, got 0"),
+        ("--command ./judge.sh --per-minute 1e-300", "--per-minute must be between"),
+        ("--command ./judge.sh --timeout inf", "--timeout must be between 0.001 and 86,400, got inf"),
+        ("--command ./judge.sh --timeout nan", "--timeout must be between"),
+        ("--command ./judge.sh --name a\x1b[31m", "is no name; use 1 to 200 characters"),
         ("--command ./judge.sh --tries 0", "--tries"),
     ],
 )

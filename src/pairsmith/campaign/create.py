@@ -40,6 +40,7 @@ from pairsmith.recipe.from_files import read_and_fit
 from pairsmith.recipe.recipe import Recipe
 
 KINDS = ("text", "markdown", "image", "audio")
+MOST = 10**9  # that any number of pairs or answers may be
 Shown = list[tuple[str, str]]  # what people see of an item: kind, and the text or the file
 
 
@@ -89,8 +90,8 @@ def create(
     _check_objective(objective, items, answers_per_pair)
     times = 1 if answers_per_pair == "auto" else answers_per_pair
     for name, value in (("k", k), ("answers_per_pair", times), ("max_per_item", max_per_item)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        if value is not None and not 1 <= value <= MOST:
+            raise ValueError(f"{name} must be at least 1 and at most {MOST:,}, got {value}")
     if not 0 <= random_share <= 1:
         raise ValueError(f"random_share must be between 0 and 1, got {random_share}")
     if not 0 <= viewing_seconds <= 60:

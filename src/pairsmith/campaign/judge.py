@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from pairsmith.campaign import counted, leases, people, planning
-from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.database import CampaignError, Refused
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA, open_file
 from pairsmith.campaign.schema import leases as leased
@@ -87,7 +87,7 @@ class Patience:
 def enrol(store: Store, name: str) -> int:
     """The program of this name; one that a person has is refused, so that nobody is taken for the other."""
     with store.writing() as connection:
-        person = people.labeller_named(connection, name)
+        person = people.labeller_named(connection, people.check_name(name))
         found = connection.execute(sa.select(persons).where(persons.c.id == person)).one()
         held = connection.execute(sa.select(sa.func.count()).where(leased.c.person == person)).scalar_one()
         if not found.program and (found.hash is not None or held):
@@ -122,10 +122,16 @@ def judge(
         began = patience.clock()
         try:
             choice = _choice(store, lease, ask, both_sides, patience, tally)
-            leases.answer(store, person, lease.token, choice, max(0.0, patience.clock() - began))
+            taken = leases.answer(store, person, lease.token, choice, max(0.0, patience.clock() - began))
+        except Refused as refused:
+            if refused.status != 409:
+                raise
+            taken = False  # so late that somebody else has the pair
         except BaseException:
             leases.release(store, person, [lease.token])
             raise
+        if not taken:  # or the same judge runs twice, and the other was faster
+            continue
         tally.answers += choice != "skip"
         tally.ties += choice == "tie"
         tally.skipped += choice == "skip"

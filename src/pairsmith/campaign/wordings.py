@@ -70,8 +70,6 @@ def edit(store: Store, question: str | None = None, instructions: str | None = N
 def checked_question(question: str) -> str:
     """A question without the spaces around it, or the error that it is none: it has to be one line, of some length."""
     question = question.strip()
-    if not question:
-        raise Refused(422, "question is empty; ask something, such as 'Which is better?'")
     if len(question) > LONGEST_QUESTION:
         raise Refused(
             422,
@@ -81,6 +79,8 @@ def checked_question(question: str) -> str:
     odd = next((letter for letter in question if unicodedata.category(letter) in _NO_PART_OF_A_LINE), None)
     if odd is not None:
         raise Refused(422, f"question holds {odd!a}, and has to be one line of text; leave that out")
+    if not any(letter.isprintable() and letter != " " for letter in question):
+        raise Refused(422, "question is empty; ask something, such as 'Which is better?'")
     return question
 
 

@@ -116,6 +116,7 @@ def _in_options(message: str) -> str:
         ("n_jobs", "--jobs"),
         ("random_state", "--seed"),
         ("max_per_item", "--max-per-item"),
+        ("answers_per_pair", "--answers-per-pair"),
         ("item_effects", "--item-effects"),
         ("better=", "--better "),
         ("top=", "--top "),

@@ -38,6 +38,8 @@ def _exclude(target: str, names: list[str], excluded: bool) -> None:
     from pairsmith.campaign import corrections
 
     with open_campaign(target) as store:
+        with store.reading() as connection:
+            corrections.check_labellers(connection, names)  # all of them, before the first
         for name in names:
             given = counted(corrections.exclude(store, name, excluded), "answer")
             say(f"{name}: excluded, {given} left out." if excluded else f"{name}: included, {given} counted.")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 KEY = "OPENAI_API_KEY"
+MOST = 86_400  # requests a minute, or seconds for one: a day
 
 
 def judge(
@@ -70,9 +71,9 @@ def judge(
     """
     if (command is None) == (http is None):
         raise ValueError("name the judge by either --command or --http")
-    for option, value in (("--per-minute", per_minute), ("--timeout", timeout)):
-        if value is not None and not value > 0:
-            raise ValueError(f"{option} must be above 0, got {value}")
+    for option, value, least in (("--per-minute", per_minute, 1 / 60), ("--timeout", timeout, 0.001)):
+        if value is not None and not least <= value <= MOST:
+            raise ValueError(f"{option} must be between {least:.3g} and {MOST:,}, got {value:g}")
     with open_campaign(target) as store:
         check_origin(store, trusted=False)
         from pairsmith.campaign import judge as judging
