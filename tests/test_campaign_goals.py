@@ -282,6 +282,13 @@ def test_a_date_is_the_end_of_that_day_here_and_a_zone_is_kept():
 def test_goals_that_are_none_in_a_file_from_elsewhere_are_passed_over():
     assert Goals.from_stored({"answers": "x", "until": None, "quota": 7, "other": 1}) == Goals(quota=7)
     assert Goals.from_stored([]) == Goals()
+    odd = {"answers": [0, -5, 0.5, 10**10, True], "quota": [0, 1.5], "until": [5, 0.0, float("nan")],
+           "deadline": [1e30, -1, 10**30, float("inf")]}  # fmt: skip
+    for name, values in odd.items():
+        assert [Goals.from_stored({name: value}) for value in values] == [Goals()] * len(values)
+    last = goals.revised(Goals(), 0, answers="1000000000", until="doubt < 49.9%", deadline="2255-12-31T23:59-23:59")
+    assert Goals.from_stored(last.to_stored()) == last
+    assert "2256" in goals.shown_time(last.deadline)
 
 
 def test_an_organiser_reads_how_far_it_is(target, make):

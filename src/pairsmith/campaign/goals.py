@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,6 +37,14 @@ ACTIONS = {
 }
 
 
+_MAY_BE: dict[str, Callable[[Any], bool]] = {  # what can be stored of each goal
+    "answers": lambda value: type(value) is int and 1 <= value <= MOST,
+    "until": lambda value: type(value) is float and 0 < value < 0.5,
+    "deadline": lambda value: type(value) is int and 0 <= value < 9_100_000_000 * SECOND,  # of LAST_YEAR
+    "quota": lambda value: type(value) is int and 1 <= value <= MOST,
+}
+
+
 @dataclass(frozen=True)
 class Goals:
     """What ends a campaign; None where it is not set."""
@@ -50,7 +58,7 @@ class Goals:
     def from_stored(cls, stored: Any) -> Self:
         """From the JSON object of the database, of which a foreign one may hold anything."""
         found = stored if isinstance(stored, Mapping) else {}
-        return cls(**{f.name: found[f.name] for f in fields(cls) if type(found.get(f.name)) in (int, float)})
+        return cls(**{name: found[name] for name, may_be in _MAY_BE.items() if may_be(found.get(name))})
 
     def to_stored(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
