@@ -125,3 +125,17 @@ def test_files_of_a_foreign_campaign_are_handed_to_nobody(run, folder, elsewhere
     assert code == 2
     assert "pairsmith campaign trust c.db" in err
     assert not Path("last.json").exists()
+
+
+def test_why_there_are_no_more_pairs_is_said(run, campaign):
+    script(LEFT)
+    run("campaign", "goals", "c.db", "--quota", "2")
+    out = run("judge", "c.db", "--command", "./judge.sh", "--answers", "5")[1].splitlines()
+    assert out == ["2 answers, 0 ties among them; 0 skipped.", "It is over for this one: the quota is reached."]
+    run("campaign", "goals", "c.db", "--quota", "none")
+    run("campaign", "pause", "c.db")
+    out = run("judge", "c.db", "--command", "./judge.sh")[1].splitlines()
+    assert out == ["0 answers, 0 ties among them; 0 skipped.", "It is paused."]
+    run("campaign", "resume", "c.db")
+    out = run("judge", "c.db", "--command", "./judge.sh", "--answers", "100")[1].splitlines()
+    assert out == ["26 answers, 0 ties among them; 0 skipped.", "It is over: every pair is answered."]

@@ -38,6 +38,10 @@ OVER = {
     "deadline": "It is over: the deadline is past.",
     "answers": "It is over: all answers are in.",
     "until": "It is over: doubt is below its bound.",
+    # For one labeller only:
+    "quota": "It is over for this one: the quota is reached.",
+    "exhausted": "It is over: every pair is answered.",
+    "yours": "It is over for this one: the pairs that are left are for others.",
 }
 
 

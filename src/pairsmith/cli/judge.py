@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pairsmith.campaign import counted
+from pairsmith.cli.campaign_goals import OVER
 from pairsmith.cli.interruption import leaving
 from pairsmith.cli.label import check_origin
 from pairsmith.cli.opening import Campaign, open_campaign, say, shown
@@ -118,6 +119,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
 
     from pairsmith.campaign.agreement import judges_against_people
     from pairsmith.campaign.answers import standing
+    from pairsmith.campaign.goals import ending
     from pairsmith.campaign.schema import people
 
     say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
@@ -125,8 +127,12 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
         say(f"Asked on both sides: {counted(tally.both, 'pair')}; the answer went with the side in {tally.changed}.")
     if tally.malformed or tally.retried:
         say(f"Malformed replies: {tally.malformed}. Requests without a reply: {tally.retried}.")
-    if wanted is not None and tally.answers < wanted:
-        say("No other pair can be asked now.")
+    if wanted is None or tally.answers < wanted:
+        over = ending(store, person)
+        if over is not None:
+            say(OVER[over])
+        elif wanted is not None:
+            say("No other pair can be asked now.")
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
         rows = [row for row in judges_against_people(standing(connection, store.target)) if row["name"] == name]
