@@ -1,7 +1,7 @@
 """The organiser's pages of answers, and what they post."""
 
 from campaigns import answer_next, answers_of, ask, client_of
-from pairsmith.campaign import dashboard, gold, leases, people, wordings
+from pairsmith.campaign import corrections, dashboard, gold, leases, people, wordings
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
@@ -52,7 +52,11 @@ def test_what_is_posted_is_done_logged_and_shown(api):
     assert ask(api, "strike", answer=1, struck=True) == {"answer": 1, "struck": True}
     assert ask(api, "exclude", name="local", excluded=True) == {"answers": 2}
     figures = api.get("/api/dashboard").json()
-    assert (figures["answers"], figures["struck"], figures["excluded"]) == (0, 1, [{"name": "local", "answers": 2}])
+    assert (figures["answers"], figures["struck"], figures["excluded"]) == (
+        0,
+        1,
+        [{"name": "local", "answers": 2, "gold": None}],
+    )
     assert ask(api, "exclude", name="local", excluded=False) == {"answers": 2}
     assert len(take_snapshot(api.store).answers) == dashboard.count(api.store)["answers"] == 2
     assert ask(api, "wording", question="Why?", instructions="") == {"number": 2}
@@ -64,6 +68,7 @@ def test_what_is_posted_is_done_logged_and_shown(api):
         ("exclude", {"name": "a\0", "excluded": True}, 422),
         ("strike", {"answer": 99, "struck": True}, 404),
         ("wording", {"question": " ", "instructions": ""}, 422),
+        ("wording", {"question": "Which\none?"}, 422),
     ):
         answer = api.post(f"/api/{path}", json=body)
         assert answer.status_code == status
@@ -83,3 +88,5 @@ def test_gold_pairs_are_counted_in_the_table_of_labellers(api):
     people = {row["name"]: row for row in api.get("/api/dashboard").json()["report"]["people"]}
     assert people["anna"]["gold"] == [1, 2]
     assert people["ben"]["gold"] is None
+    corrections.exclude(api.store, "anna")
+    assert api.get("/api/dashboard").json()["excluded"] == [{"name": "anna", "answers": 3, "gold": [1, 2]}]

@@ -193,7 +193,7 @@ def test_features_are_the_columns_that_are_not_shown(folder):
         (["--show", "video:path"], "kinds are text, markdown, image, audio"),
         (["--show", "text:nothing"], "nothing"),
         (["--show", "image:note"], "use .png"),
-        (["--answers-per-pair", "0"], "answers_per_pair must be at least 1"),
+        (["--answers-per-pair", "0"], "--answers-per-pair must be at least 1"),
         (["--answers-per-pair", "many"], "--answers-per-pair 'many' is neither a number, such as 3, nor auto"),
         (["--answers-per-pair", "auto", "--objective", "entropy"], "give a number for 'entropy'"),
         (["--random-share", "1.1"], "--random-share must be between 0 and 1, such as 0.1 for one pair in ten, got 1.1"),

@@ -319,3 +319,19 @@ def test_exports_for_spreadsheets_and_raw(run, folder):
         assert f",{spelled}," in both
     for formula in (",=cmd,", ",@x,"):
         assert formula not in both
+
+
+def test_pairs_of_different_groups_are_not_imported(folder, run):
+    run(*CREATE, "--group-by", "prompt")
+    Path("a.csv").write_text("winner,loser\nitem 0,item 2\nitem 3,item 0\n")
+    Path("t.json").write_text('[{"data": {"left_id": "item 3", "right_id": "item 0"}, "annotations": [{"result":'
+                              ' [{"value": {"selected": "left"}}]}]}]')  # fmt: skip
+    for name in ("a.csv", "t.json"):
+        code, out, err = run("campaign", "import", "c.db", name)
+        assert (code, out) == (2, "")
+        assert (
+            err
+            == f"Error: {name}: 'item 0' and 'item 3' are of different groups, which this campaign does not compare\n"
+        )
+    with Store("c.db") as store:
+        assert len(take_snapshot(store).answers) == 0

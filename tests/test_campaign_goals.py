@@ -1,6 +1,7 @@
 """When a campaign is over, and what happens then."""
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 import sqlalchemy as sa
@@ -234,12 +235,13 @@ def test_goals_change_one_by_one_and_each_change_is_noted(target, make):
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
-        ("answers", "0", "from 1 on"),
-        ("answers", "many", "from 1 on"),
-        ("answers", "1e3", "from 1 on"),
-        ("answers", "9" * 5000, "from 1 on"),
+        ("answers", "0", "from 1 to"),
+        ("answers", "many", "from 1 to"),
+        ("answers", "1e3", "from 1 to"),
+        ("answers", "9" * 5000, "from 1 to 1,000,000,000"),
+        ("answers", "10000000001", "from 1 to 1,000,000,000"),
         ("quota", "-3", "--quota must be a number of answers"),
-        ("quota", "٣", "from 1 on"),
+        ("quota", "٣", "from 1 to"),
         ("until", "10%", "is not of the form 'doubt < 10%'"),
         ("until", "doubt > 10%", "is not of the form"),
         ("until", "doubt < 10% or so", "is not of the form"),
@@ -249,8 +251,13 @@ def test_goals_change_one_by_one_and_each_change_is_noted(target, make):
         ("until", "doubt < 50%", "between 0% and 50%"),
         ("deadline", "tomorrow", "is no time; write 2026-12-01"),
         ("deadline", "2026-02-30", "is no time"),
-        ("deadline", "9999-12-31", "is no time"),
+        ("deadline", "9999-12-31", "'9999-12-31' is after the year 2255; choose an earlier time, or none"),
+        ("deadline", "9999-12-31T23:59:59-23:59", "is after the year 2255"),
+        ("deadline", "2256-01-01T00:00", "is after the year 2255"),
         ("deadline", "2020-01-01", "is past"),
+        ("deadline", "0001-01-01", "is past: it is 2026-01-01"),
+        ("deadline", "1969-12-31T23:59:59+14:00", "is past"),
+        ("deadline", "2026-01-01T00:59:59+01:00", "is past"),
     ],
 )
 def test_what_is_no_goal_is_refused_in_one_line(name, text, told):
@@ -275,6 +282,13 @@ def test_a_date_is_the_end_of_that_day_here_and_a_zone_is_kept():
 def test_goals_that_are_none_in_a_file_from_elsewhere_are_passed_over():
     assert Goals.from_stored({"answers": "x", "until": None, "quota": 7, "other": 1}) == Goals(quota=7)
     assert Goals.from_stored([]) == Goals()
+    odd = {"answers": [0, -5, 0.5, 10**10, True], "quota": [0, 1.5], "until": [5, 0.0, float("nan")],
+           "deadline": [1e30, -1, 10**30, float("inf")]}  # fmt: skip
+    for name, values in odd.items():
+        assert [Goals.from_stored({name: value}) for value in values] == [Goals()] * len(values)
+    last = goals.revised(Goals(), 0, answers="1000000000", until="doubt < 49.9%", deadline="2255-12-31T23:59-23:59")
+    assert Goals.from_stored(last.to_stored()) == last
+    assert "2256" in goals.shown_time(last.deadline)
 
 
 def test_an_organiser_reads_how_far_it_is(target, make):
@@ -290,3 +304,19 @@ def test_an_organiser_reads_how_far_it_is(target, make):
     ]
     dashboard.save_report(store, {"answers": 50, "learned": {"doubt": 0.2}})
     assert goals.described(store)["goals"][1] == "until doubt is below 12.5% (20.0% now)"
+
+
+@pytest.mark.parametrize(("zone", "minutes"), [("AAA-00", 0), ("BBB-05:45", 345), ("CCC+03:30", -210), ("DDD-14", 840)])
+def test_deadlines_are_of_the_time_zone_of_the_machine(monkeypatch, zone, minutes):
+    here = timezone(timedelta(minutes=minutes))
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        for text, end in (("2030-06-30", datetime(2030, 7, 1)), ("2255-12-31", datetime(2256, 1, 1))):
+            deadline = goals.revised(Goals(), 0, deadline=text).deadline
+            assert deadline == end.replace(tzinfo=here).timestamp() * schema.SECOND
+            offset = end.replace(tzinfo=here).isoformat()[-6:]
+            assert goals.shown_time(deadline) == f"{end:%Y-%m-%d} 00:00 (UTC{offset})"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from scipy.stats import binom
@@ -158,3 +159,29 @@ def test_an_answer_that_comes_late_counts_as_nobody_else_has_the_pair(target, ma
 def test_a_rate_is_a_share(tmp_path, make, rate):
     with pytest.raises(ValueError, match="--rate must be between 0 and"):
         gold.know(make(str(tmp_path / "t.db")), {}, rate)
+
+
+def test_who_is_excluded_keeps_a_figure_and_is_left_out_of_everybodys(target, make):
+    store = make(target, n=8, k=20)
+    gold.know(store, {(i, j): 1 for i in range(8) for j in range(i + 1, 8)}, rate=0.5)
+    anna, ben = invite_people(store, 2)
+    shown_to(store, anna, lambda lease: "left" if lease.left < lease.right else "right")
+    shown_to(store, ben)
+    with store.reading() as connection:
+        before, both = gold.right_and_asked(connection), gold.together(connection)
+    assert both == tuple(np.add(before["p0"], before["p1"]))
+    corrections.exclude(store, "p1")
+    with store.reading() as connection:
+        assert gold.right_and_asked(connection) == before
+        assert gold.together(connection) == before["p0"]
+
+
+def test_gold_pairs_may_be_there_from_the_beginning(target, make):
+    store = make(target, n=12, k=10, known={(0, 1): -1, (2, 3): 0}, gold_rate=0.25)
+    planned = {tuple(pair) for pair in take_snapshot(store).planned.tolist()}
+    assert {(0, 1), (2, 3)} <= planned
+    with store.reading() as connection:
+        query = sa.select(schema.pairs.c.first, schema.pairs.c.second, schema.pairs.c.gold)
+        found = connection.execute(query.where(schema.pairs.c.gold.is_not(None)))
+        assert sorted(map(tuple, found)) == [(0, 1, -1), (2, 3, 0)]
+    assert gold.rate_of(store) == 0.25

@@ -322,3 +322,37 @@ def test_replies(reply, choice):
 def test_a_tie_that_cannot_be_is_no_answer():
     with pytest.raises(Malformed):
         read_reply("tie", ["left", "right", "skip"])
+
+
+def test_what_another_run_of_the_same_judge_answered_is_not_counted_twice(target, make):
+    """The other is faster with every second pair."""
+    store = make(target)
+    bot, calls = enrol(store, "bot"), []
+
+    def ask(pair):
+        calls.append(pair)
+        if len(calls) % 2:
+            leases.answer(store, bot, leases.next_pair(store, bot).token, "left")
+        return better(pair)
+
+    tally = judge(store, bot, ask)
+    assert (tally.answers, len(calls)) == (5, 10)
+    assert len(take_snapshot(store).answers) == 10
+
+
+def test_a_judge_that_took_too_long_goes_on_with_the_next_pair(target, make):
+    clock = Clock()
+    store = make(target, k=3, clock=clock)
+    bot, other, calls = enrol(store, "bot"), people.local_person(store), []
+
+    def ask(pair):
+        calls.append(pair)
+        if len(calls) == 1:
+            clock.now += 10_000
+            answer_next(store)  # by somebody else, who gets the same pair
+        return better(pair)
+
+    tally = judge(store, bot, ask)
+    assert (tally.answers, len(calls)) == (2, 3)
+    assert take_snapshot(store).answers["labeller"].tolist().count("bot") == 2
+    assert leases.progress(store, other)["yours"] == 1

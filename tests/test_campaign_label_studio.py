@@ -107,3 +107,20 @@ def test_only_an_address_is_given_as_one(make_campaign):
         ]
         exchange.import_answers(other, Path("out.json"))
         assert set(take_snapshot(other).answers["labeller"]) == {"anna", "ben@example.org"}
+
+
+@pytest.mark.parametrize(
+    "tasks",
+    [
+        [],
+        [{"data": {"left_id": "000", "right_id": "001"}}],
+        [{"data": {"left_id": "000", "right_id": "001"}, "annotations": [{"was_cancelled": True, "result": []}]}],
+    ],
+)
+def test_a_file_without_annotations_is_told(make_campaign, tasks):
+    Path("in.json").write_text(json.dumps(tasks))
+    with (
+        make_campaign("c.db") as store,
+        pytest.raises(ValueError, match=r"^in\.json has no annotations that choose left"),
+    ):
+        exchange.import_answers(store, Path("in.json"))

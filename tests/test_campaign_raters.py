@@ -1,5 +1,7 @@
 """The table of raters, from simulated ones."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,7 +26,7 @@ def simulated(seed, chances, each, n=30):
             first, second = sorted((left, right))
             rows.append((first, second, 1 if won == first else -1, left, name))
     given = pd.DataFrame(rows, columns=["first", "second", "outcome", "left", "labeller"])
-    given = given.assign(elsewhere=False, strength="", comment="", seconds=1.5, at=range(len(given)))
+    given = given.assign(elsewhere=False, strength="", comment="", why="designed", seconds=1.5, at=range(len(given)))
     features = pd.DataFrame(X, index=[str(row) for row in range(n)])
     nothing = np.zeros(0, dtype=np.int64)
     return CampaignSnapshot(features, None, nothing, nothing, nothing.reshape(0, 2), 0, given)
@@ -34,8 +36,9 @@ def honest(slope=1.0):
     return lambda gap: 1 / (1 + np.exp(-slope * gap))
 
 
-def table(snapshot):
-    return {row["name"]: row for row in rate(snapshot, fit_model(snapshot))}
+def table(snapshot, told=np.nan):
+    foretold = np.full(len(snapshot.answers), told)
+    return {row["name"]: row for row in rate(snapshot, fit_model(snapshot), foretold)}
 
 
 @pytest.mark.slow
@@ -76,7 +79,8 @@ def test_agreement_on_repeated_pairs_counts_a_pair_once():
     snapshot = simulated(0, {}, 0)
     given = pd.DataFrame(rows, columns=["first", "second", "outcome", "labeller"])
     given = given.assign(left=given["first"], elsewhere=[False, False, True, False, True, False], strength="",
-                         comment="", seconds=[1.0, 2.0, np.nan, 3.0, np.nan, 8.0], at=range(6))  # fmt: skip
+                         why="designed", comment="", seconds=[1.0, 2.0, np.nan, 3.0, np.nan, 8.0],
+                         at=range(6))  # fmt: skip
     found = table(type(snapshot)(**{**vars(snapshot), "answers": given}))
     wilson = binomtest(3, 4).proportion_ci(0.9, "wilson")  # 0.75 of 4; of 2 it is wider, and has the same middle
     share, low, high = found["anna"]["agrees_on_repeated"]
@@ -119,3 +123,34 @@ def test_one_rater_has_no_slope(tmp_path):
     (row,) = table(simulated(0, {"anna": honest()}, 20)).values()
     assert row["slope"] is None
     assert row["flags"] == []
+
+
+def test_what_was_foretold_counts_on_random_pairs_only():
+    """By hand: of anna's random pairs three were foretold and not tied, two of them right; ben has none."""
+    snapshot = simulated(0, {"anna": honest(), "ben": honest()}, 8)
+    why = ["random"] * 6 + ["designed"] * 10
+    outcome = [1, -1, 1, 0, 1, 1] + [1] * 10
+    told = np.array([0.9, 0.2, 0.4, 0.9, 0.5, np.nan] + [0.9] * 10)
+    given = snapshot.answers.assign(why=why, outcome=outcome)
+    snapshot = type(snapshot)(**{**vars(snapshot), "answers": given})
+    found = {row["name"]: row for row in rate(snapshot, fit_model(snapshot), told)}
+    ends = binomtest(2, 3).proportion_ci(0.9, "wilson")
+    assert found["anna"]["foretold"] == pytest.approx([2 / 3, ends.low, ends.high], abs=5e-4)
+    assert found["ben"]["foretold"] is None
+
+
+def test_both_likelihoods_are_of_all_answers_that_could_be():
+    """Of four pairs: over all 16 ways to answer them, each adds up to 1, so that the mean of their ratio is 1."""
+    rng = np.random.default_rng(0)
+    gap, error = 2 * rng.standard_normal(4), rng.random(4)
+    ways = np.array(list(product([0.0, 1.0], repeat=4)))
+    assert sum(np.exp(raters._by_side(won)) for won in ways) == pytest.approx(1)
+    assert sum(np.exp(raters._by_items(won, gap, error, 0.3)) for won in ways) == pytest.approx(1)
+
+
+def test_dice_are_told_where_items_lie_far_apart():
+    """By gaps of 60 one answer is certain, and the other as good as impossible."""
+    gap = np.where(np.arange(40) % 3, 60.0, -60.0)
+    own = pd.DataFrame({"gap": gap, "error": 1.0, "shown": np.where(np.arange(40) % 2, 1, -1)})
+    assert raters._at_random(own, 0.0)
+    assert not raters._at_random(own.assign(shown=np.sign(gap)), 0.0)

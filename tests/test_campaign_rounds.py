@@ -13,7 +13,7 @@ import pairsmith as ps
 from campaigns import Clock, answer_next, answers_of, invite_people
 from conftest import items_of
 from oracle import assert_greedy
-from pairsmith.campaign import goals, learning, leases, people, planning, rounds, schema
+from pairsmith.campaign import corrections, goals, learning, leases, people, planning, rounds, schema
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.create import create
 from pairsmith.campaign.snapshot import take_snapshot
@@ -358,3 +358,51 @@ def test_whoever_is_left_alone_with_repeats_goes_on_with_new_pairs(target, make)
         answer_next(store, "left", anna)
         keep_ahead()
     assert len(take_snapshot(store).answers) == 31
+
+
+def test_a_newcomer_is_asked_again_where_every_pair_was_answered(target, make):
+    """Ben comes when nothing is left. His first pair is drawn from all; once he takes part, rounds ask him the rest."""
+    clock = Clock()
+    store = make(target, n=4, k=6, answers_per_pair="auto", clock=clock)
+    anna, ben, carla = invite_people(store, 3)
+    assert answer_all(store, anna) == 6
+    keep_ahead = planning.Planner(store, clock)
+    keep_ahead()
+    assert goals.ending(store, anna) == "exhausted"
+    assert goals.ending(store, ben) is None
+    first = leases.next_pair(store, ben)
+    assert leases.next_pair(store, ben).token == first.token  # the page was loaded again
+    assert goals.ending(store, ben) is None
+    assert leases.answer(store, ben, first.token, "left")
+    assert take_snapshot(store).answers["why"].tolist().count("repeated") == 1
+    assert leases.next_pair(store, ben) is None  # the design decides
+    keep_ahead()
+    assert answer_all(store, ben) == 5
+    keep_ahead()
+    assert goals.ending(store, ben) == goals.ending(store, anna) == "exhausted"
+    assert sorted(row.wanted for row in rows(store).values()) == [-1, 0, 0, 0, 0, 0]
+    corrections.exclude(store, "p2")  # what carla says does not count, so she is asked nothing twice
+    assert leases.next_pair(store, carla) is None
+    assert goals.ending(store, carla) == "exhausted"
+
+
+def test_newcomers_who_only_skip_see_each_pair_once(target, make):
+    store = make(target, n=4, k=6, answers_per_pair="auto")
+    anna, ben = invite_people(store, 2)
+    answer_all(store, anna)
+    seen = set()
+    while (lease := leases.next_pair(store, ben)) is not None:
+        leases.answer(store, ben, lease.token, "skip")
+        seen.add(frozenset((lease.left, lease.right)))
+    assert len(seen) == 6
+    assert goals.ending(store, ben) == "exhausted"
+    assert {row.wanted for row in rows(store).values()} == {0}
+
+
+def test_whose_answers_were_imported_is_a_newcomer_here(target, make):
+    store = make(target, n=4, k=6, answers_per_pair="auto")
+    anna, ben = invite_people(store, 2)
+    answer_all(store, anna)
+    add_answers(store, answers_of([(0, 1)], labeller="p1"))
+    lease = leases.next_pair(store, ben)
+    assert {lease.left, lease.right} != {0, 1}

@@ -58,9 +58,43 @@ def test_labellers_get_it_with_their_next_pair(tmp_path, make):
         assert "Which now?" in api.get("/dashboard").text
 
 
-@pytest.mark.parametrize("question", ["", "  ", "Which\0?"])
-def test_what_is_no_question_is_refused(target, make, question):
-    store = make(target)
-    with pytest.raises(CampaignError, match="question"):
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("", "is empty"),
+        ("  ", "is empty"),
+        ("\u202e\u200b", "is empty"),
+        ("Which\0?", r"holds '\\x00'"),
+        ("Which\x1b[31m?", r"holds '\\x1b'"),
+        ("Which\none?", r"holds '\\n'"),
+        ("Which\u2028one?", r"holds '\\u2028'"),
+        ("Which\udcff?", r"holds '\\udcff'"),  # as a byte that is no UTF-8 comes from a command line
+        ("?" * 301, "has 301 characters, and at most 300"),
+    ],
+)
+def test_what_is_no_question_is_refused_when_it_is_made_and_when_it_is_edited(tmp_path, make, question, told):
+    store = make(str(tmp_path / "t.db"))
+    with pytest.raises(CampaignError, match=f"^question {told}") as edited:
         wordings.edit(store, question)
+    with pytest.raises(CampaignError) as made:
+        make(str(tmp_path / "other.db"), question=question)
+    assert str(made.value) == str(edited.value)
     assert wordings.current(store).number == 1
+
+
+def test_questions_of_other_scripts_are_questions(tmp_path, make):
+    """Joiners hold letters together, in Persian and in emoji, and are no printable characters for Python."""
+    asked = "کدام بهتر می\u200cنویسد؟ 👩\u200d💻"
+    store = make(str(tmp_path / "t.db"), question=f" {asked}\n")
+    assert wordings.current(store).question == asked
+    assert wordings.edit(store, asked * 2).question == asked * 2
+
+
+@pytest.mark.parametrize(("instructions", "told"), [("a\0", "NUL"), ("\ud800", "NUL"), ("a" * 50_001, "50,001 char")])
+def test_what_are_no_instructions_is_refused_alike(tmp_path, make, instructions, told):
+    store = make(str(tmp_path / "t.db"))
+    with pytest.raises(CampaignError, match=f"^instructions .*{told}") as edited:
+        wordings.edit(store, instructions=instructions)
+    with pytest.raises(CampaignError) as made:
+        make(str(tmp_path / "other.db"), instructions=instructions)
+    assert str(made.value) == str(edited.value)

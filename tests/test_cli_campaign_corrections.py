@@ -56,7 +56,29 @@ def test_raters_are_printed(run, campaign):
     assert "…" not in out  # headings are whole in 80 columns
     assert out.endswith("p1 is excluded, with 1 answer.\n")
     run("campaign", "create", "none.db", *CREATE[3:])
-    assert run("campaign", "raters", "none.db") == (0, "Nobody has answered yet.\n", "")
+    assert run("campaign", "raters", "none.db") == (0, "none.db has no answers yet; label some pairs first\n", "")
+
+
+def test_that_all_answers_are_left_out_is_said_where_nothing_can_be_learned(run, campaign):
+    with Store(campaign) as store:
+        for answer in (1, 3):
+            corrections.strike(store, answer)
+    run("campaign", "exclude", campaign, "p0", "p1")
+    told = "of c.db all 6 answers are left out: 3 struck out, 3 of excluded labellers; "
+    for words in (["rank", campaign], ["fit", campaign, "-o", "model.json"]):
+        code, out, err = run(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"Error: {told}")
+    run("campaign", "include", campaign, "p1")
+    assert run("rank", campaign)[0] == 0
+    with Store(campaign) as store:
+        corrections.strike(store, 4)
+    run("campaign", "include", campaign, "p0")
+    with Store(campaign) as store:
+        for answer in (5, 6):
+            corrections.strike(store, answer)
+    code, out, _ = run("campaign", "raters", campaign)
+    assert (code, out[:65]) == (0, "of c.db all 6 answers are left out: 6 struck out, 0 of excluded l")
 
 
 def test_question_and_instructions_are_edited(run, campaign):

@@ -53,7 +53,7 @@ def test_gold_pairs_come_from_a_table(run):
     run(*CREATE)
     Path("gold.csv").write_text("winner,loser\nitem 5,item 1\nitem 1,item 2\nitem 1,item 2\n")
     code, out, err = run("campaign", "gold", "c.db", "gold.csv", "--rate", "0.5")
-    assert (code, out, err) == (0, "c.db: 2 pairs with a known outcome.\n", "")
+    assert (code, out, err) == (0, "c.db: 2 pairs with a known outcome, mixed in at a rate of 50%.\n", "")
     with Store("c.db") as store:
         with store.reading() as connection:
             query = sa.select(schema.pairs.c.first, schema.pairs.c.second, schema.pairs.c.gold)
@@ -64,7 +64,24 @@ def test_gold_pairs_come_from_a_table(run):
         with store.reading() as connection:
             known = gold.right_and_asked(connection)
     expected = "".join(f"{name}: {right} of {asked} right\n" for name, (right, asked) in known.items())
-    assert run("campaign", "gold", "c.db", "--rate", "0")[1] == f"c.db: 2 pairs with a known outcome.\n{expected}"
+    told = "c.db: 2 pairs with a known outcome, asked only where the design asks them; --rate mixes them in.\n"
+    assert run("campaign", "gold", "c.db", "--rate", "0")[1] == told + expected
+
+
+def test_gold_of_everybody_is_without_those_excluded(run):
+    run(*CREATE)
+    Path("gold.csv").write_text("winner,loser\nitem 1,item 2\nitem 3,item 4\n")
+    Path("given.csv").write_text("winner,loser,labeller\nitem 1,item 2,anna\nitem 3,item 4,anna\nitem 2,item 1,ben\n")
+    run("campaign", "import", "c.db", "given.csv")
+    lines = run("campaign", "gold", "c.db", "gold.csv")[1].splitlines()
+    assert lines[1:] == ["anna: 2 of 2 right", "ben: 0 of 1 right", "together: 2 of 3 right"]
+    run("campaign", "exclude", "c.db", "ben")
+    lines = run("campaign", "gold", "c.db", "--rate", "0.1")[1].splitlines()
+    assert lines[1:] == [
+        "anna: 2 of 2 right",
+        "ben: 0 of 1 right (excluded)",
+        "together, without those excluded: 2 of 2 right",
+    ]
 
 
 @pytest.mark.parametrize(

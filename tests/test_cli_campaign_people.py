@@ -19,7 +19,7 @@ def test_a_name_is_one_line(run, name):
     assert run("campaign", "people", "c.db")[1].startswith("Nobody is invited yet")
 
 
-@pytest.mark.parametrize("url", ["label.example.org", "https://", "ftp://label.example.org"])
+@pytest.mark.parametrize("url", ["label.example.org", "https://", "ftp://label.example.org", "https://a b"])
 def test_an_invite_needs_the_address_of_a_server(run, url):
     run(*CREATE)
     code, out, err = run("campaign", "invite", "c.db", "anna", "--url", url)
@@ -49,3 +49,30 @@ def test_a_link_is_good_until_it_is_revoked(run):
         assert people.person_of(store, tokens["ben"], "organiser") is None
     code, _, err = run("campaign", "revoke", "c.db", "carla")
     assert (code, err) == (2, "Error: 'carla' has no invite; invited: ben\n")
+
+
+def test_all_are_invited_or_revoked_or_nobody(run):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", " anna ", "ben")
+    assert (code, err) == (0, "")
+    assert [line.split(": ")[0] for line in out.splitlines()] == ["anna", "ben"]
+    for second in ("anna", "carla", "anna "):
+        code, out, err = run("campaign", "invite", "c.db", "carla", second)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    code, out, _ = run("campaign", "revoke", "c.db", "ben", "nobody")
+    assert (code, out) == (2, "")
+    assert "labeller  ben\n" in run("campaign", "people", "c.db")[1]
+    code, out, err = run("campaign", "exclude", "c.db", "ben", "nobody")
+    assert (code, out) == (2, "")
+    assert "there is no labeller 'nobody'; there are: anna, ben" in err
+    assert "excluded" not in run("campaign", "raters", "c.db")[1]
+    assert "there is no labeller '\\udcff'" in run("campaign", "include", "c.db", "\udcff")[2]
+
+
+def test_a_folder_that_is_not_there_is_not_confirmed(run):
+    run(*CREATE)
+    assert run("campaign", "trust", "c.db", "--media", "none") == (
+        2,
+        "",
+        "Error: --media none: there is no such folder\n",
+    )

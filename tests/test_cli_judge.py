@@ -148,7 +148,11 @@ def test_a_program_that_is_being_asked_does_not_outlive_the_command(run, campaig
         ("--http http://127.0.0.1:1", "--model is missing"),
         ("--http ftp://x --model m", "is no URL of a chat endpoint"),
         ("--http http://127.0.0.1:1 --model m --key-from NO_SUCH", "--key-from NO_SUCH: there is no such environment"),
-        ("--command ./judge.sh --per-minute 0", "--per-minute must be above 0"),
+        ("--command ./judge.sh --per-minute 0", "--per-minute must be between 0.0167 and 86,400, got 0"),
+        ("--command ./judge.sh --per-minute 1e-300", "--per-minute must be between"),
+        ("--command ./judge.sh --timeout inf", "--timeout must be between 0.001 and 86,400, got inf"),
+        ("--command ./judge.sh --timeout nan", "--timeout must be between"),
+        ("--command ./judge.sh --name a\x1b[31m", "is no name; use 1 to 200 characters"),
         ("--command ./judge.sh --tries 0", "--tries"),
         ("--command ./judge.sh --jobs 0", "--jobs"),
     ],
@@ -187,3 +191,17 @@ def test_files_of_a_foreign_campaign_are_handed_to_nobody(run, folder, elsewhere
     assert code == 2
     assert "pairsmith campaign trust c.db" in err
     assert not Path("last.json").exists()
+
+
+def test_why_there_are_no_more_pairs_is_said(run, campaign):
+    script(LEFT)
+    run("campaign", "goals", "c.db", "--quota", "2")
+    out = run("judge", "c.db", "--command", "./judge.sh", "--answers", "5")[1].splitlines()
+    assert out == ["2 answers, 0 ties among them; 0 skipped.", "It is over for this one: the quota is reached."]
+    run("campaign", "goals", "c.db", "--quota", "none")
+    run("campaign", "pause", "c.db")
+    out = run("judge", "c.db", "--command", "./judge.sh")[1].splitlines()
+    assert out == ["0 answers, 0 ties among them; 0 skipped.", "It is paused."]
+    run("campaign", "resume", "c.db")
+    out = run("judge", "c.db", "--command", "./judge.sh", "--answers", "100")[1].splitlines()
+    assert out == ["26 answers, 0 ties among them; 0 skipped.", "It is over: every pair is answered."]

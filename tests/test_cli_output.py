@@ -149,3 +149,17 @@ def test_standard_output_by_any_of_its_names():
 
 def test_one_is_not_counted_in_the_plural():
     assert [output.counted(number, "pair") for number in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]
+
+
+def test_a_plot_of_ids_in_any_script_warns_once_at_most(folder, run):
+    """Whether a font for them is installed or not, nobody reads of each of their glyphs."""
+    names = ["中文", "日本語", "한국어", "العربية", "ü", "$x$", "😀", "h"]
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    Path("a.csv").write_text("winner,loser\n中文,日本語\nü,h\n")
+    assert run(*CREATE)[0] == run("campaign", "import", "c.db", "a.csv")[0] == 0
+    for ending in ("png", "svg", "pdf"):
+        code, _, err = run("rank", "c.db", "-o", "r.csv", "--plot", f"p.{ending}")
+        assert code == 0
+        assert "Glyph" not in err
+        assert err.count("\n") <= 1
+        assert Path(f"p.{ending}").stat().st_size > 1000

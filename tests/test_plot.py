@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import pairsmith as ps
+from pairsmith import plot
 from pairsmith.cli.output import draw_ranking
 from simulate import labels_and_answers
 
@@ -331,3 +332,29 @@ def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
         ps.plot.plan(doubt)
     with pytest.raises(ValueError, match="ax must be one matplotlib Axes, got int"):
         ps.plot.plan(plan, ax=3)
+
+
+def test_a_font_is_chosen_that_has_the_characters(recwarn):
+    """The family in use has hardly any letter; another that is installed has them."""
+    with matplotlib.rc_context({"font.family": ["STIXSizeOneSym"]}):
+        first, *others = plot.fonts_for(["abc ü"])
+        assert first == "STIXSizeOneSym"
+        assert len(others) == 1
+    characters = matplotlib.font_manager.get_font(matplotlib.font_manager.findfont(others[0])).get_charmap()
+    assert set(map(ord, "abcü")) <= characters.keys()
+    assert plot.fonts_for(["abc ü"]) == ["sans-serif"]
+    assert list(recwarn) == []
+
+
+def test_characters_that_no_font_has_are_told_once():
+    nowhere = [chr(code) for code in range(0x1FB70, 0x1FB78)]  # pieces of boxes, of Unicode 13
+    has = [plot._characters(font.fname) for font in matplotlib.font_manager.fontManager.ttflist
+           if "Last Resort" not in font.name]  # fmt: skip
+    odd = [letter for letter in [*nowhere, *map(chr, range(0x323B0, 0x323C0))] if not any(letter in one for one in has)]
+    assert len(odd) > 5
+    first = ", ".join(sorted(odd)[:5])
+    with pytest.warns(
+        UserWarning, match=f"has the characters {first} and {len(odd) - 5} more, which are boxes"
+    ) as told:
+        plot.fonts_for(["a", *odd])
+    assert len(told) == 1

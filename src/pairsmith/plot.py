@@ -12,6 +12,8 @@ the colour-blind and seen on white and on black.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +89,8 @@ def draw_ranking(ranked: pd.DataFrame, level: float, top: int | None, ax: Axes) 
         for edge in (place[first - 1] + 0.5, *(place[len(place) - last :][:1] - 0.5)):
             ax.axhline(edge, color=GREY, ls=":", lw=1)
         ticks |= {float(place[at - 1]): f"rank {at:,}" for at in _round_numbers(first + 1, len(shown) - last)}
-    ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8, parse_math=False)  # "$" is a letter
+    fonts = fonts_for(ticks.values())
+    ax.set_yticks(list(ticks), list(ticks.values()), fontsize=8, fontfamily=fonts, parse_math=False)  # "$" is a letter
     if "best" in shown:
         _add_ranks(ax, place[named], shown.take(named), level)
     items = f"{n:,} item{'s' if n > 1 else ''}"
@@ -100,6 +103,48 @@ def draw_ranking(ranked: pd.DataFrame, level: float, top: int | None, ax: Axes) 
     ax.spines[["left", "top", "right"]].set_visible(False)
     ax.tick_params(left=False)
     return ax
+
+
+def fonts_for(texts: Iterable[str]) -> list[str]:
+    """The families of the style in use and, where they lack characters of these texts, installed ones that have them.
+
+    Characters that no font has are told by a warning.
+    """
+    from matplotlib import font_manager, rcParams
+
+    families = list(rcParams["font.family"])
+    missing = {letter for text in texts for letter in text if not letter.isspace()}
+    for family in families:
+        missing -= _characters(font_manager.findfont(font_manager.FontProperties(family=[family])))
+    if not missing:
+        return families
+    upright = [font for font in font_manager.fontManager.ttflist if font.style == "normal" and font.weight == 400]
+    # The last resort has a picture of a box for everything.
+    has = {font.name: _characters(font.fname) & missing for font in upright if "Last Resort" not in font.name}
+    while missing and has:
+        family = max(has, key=lambda name: len(has[name] & missing))
+        if not has[family] & missing:
+            break
+        families.append(family)
+        missing -= has[family]
+    if missing:
+        some = ", ".join(sorted(missing)[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        warnings.warn(
+            f"no font that is installed has the characters {some}, which are boxes in the plot; install one that has"
+            " them (for Chinese, Japanese and Korean, Noto Sans CJK)",
+            stacklevel=3,
+        )
+    return families
+
+
+def _characters(path: str) -> set[str]:
+    """What the font of this file has; nothing where it cannot be read."""
+    from matplotlib.font_manager import get_font
+
+    try:
+        return set(map(chr, get_font(path).get_charmap()))
+    except (OSError, RuntimeError):
+        return set()
 
 
 def _add_ranks(ax: Axes, place: Floats, shown: pd.DataFrame, level: float) -> None:

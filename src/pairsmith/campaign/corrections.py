@@ -5,6 +5,7 @@ Answers that do not count are asked for again, as those are that somebody took b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -15,6 +16,9 @@ from pairsmith.campaign.schema import answers, changes, leases, people
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
+
+
+NAMED = 20  # labellers at most whom an error names
 
 
 def log(connection: sa.Connection, at: int, by: int | None, what: str, **content: Any) -> None:
@@ -34,13 +38,10 @@ def exclude(store: Store, name: str, excluded: bool = True, by: int | None = Non
     They may go on labelling: whose link is to be worthless is revoked.
     """
     with store.writing() as connection:
+        check_labellers(connection, [name])
         person = connection.execute(
             sa.select(people.c.id, people.c.excluded).where(people.c.name == name, people.c.role == "labeller")
-        ).first()
-        if person is None:
-            raise Refused(
-                404, f"there is no labeller {name!r}; there are: {', '.join(_labellers(connection)) or 'none'}"
-            )
+        ).one()
         given = connection.execute(
             sa.select(leases.c.pair, sa.func.count().label("times"))
             .where(leases.c.person == person.id, leases.c.state == "answered")
@@ -102,6 +103,11 @@ def left_out(connection: sa.Connection) -> tuple[int, int]:
     return connection.execute(struck).scalar_one(), connection.execute(theirs).scalar_one()
 
 
-def _labellers(connection: sa.Connection) -> list[str]:
-    query = sa.select(people.c.name).where(people.c.role == "labeller").order_by(people.c.name).limit(20)
-    return list(connection.execute(query).scalars())
+def check_labellers(connection: sa.Connection, names: Sequence[str]) -> None:
+    """Refuse names that no labeller has."""
+    query = sa.select(people.c.name).where(people.c.role == "labeller").order_by(people.c.name)
+    there = list(connection.execute(query).scalars())
+    for name in names:
+        if name not in there:
+            more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
+            raise Refused(404, f"there is no labeller {name!r}; there are: {', '.join(there[:NAMED]) or 'none'}{more}")

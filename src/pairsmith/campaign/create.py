@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign import ENDINGS, database, is_url, schema, seals
+from pairsmith.campaign import ENDINGS, database, gold, is_url, schema, seals
 from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.goals import Goals
@@ -26,6 +26,7 @@ from pairsmith.campaign.prompts import Authors, Prompts
 from pairsmith.campaign.rounds import Round, next_round
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.campaign.wordings import checked_instructions, checked_question
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
 from pairsmith.data.options import as_name
@@ -39,6 +40,7 @@ from pairsmith.recipe.from_files import read_and_fit
 from pairsmith.recipe.recipe import Recipe
 
 KINDS = ("text", "markdown", "image", "audio")
+MOST = 10**9  # that any number of pairs or answers may be
 Shown = list[tuple[str, str]]  # what people see of an item: kind, and the text or the file
 
 
@@ -69,6 +71,8 @@ def create(
     goals: Goals | None = None,
     prompts: Prompts | None = None,
     authors: Authors | None = None,
+    known: gold.Outcomes | None = None,
+    gold_rate: float | None = None,
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
@@ -78,20 +82,21 @@ def create(
     `repeats`.
     Of the two labels `better` is kept as +1, or the greater number, and the other as -1. The `recipe` that made the
     features is kept for items to come, and so are the `columns` of the table: show, id and group_by. The `goals` say
-    when it is over. Items that answer `prompts` are grouped, so that the two of a pair answer the same.
+    when it is over. Items that answer `prompts` are grouped, so that the two of a pair answer the same. Outcomes that
+    are `known` are mixed in among the pairs at the rate `gold_rate`, see `gold`.
     """
     check_place(target)
+    gold.check_rate(gold_rate)
     _check_objective(objective, items, answers_per_pair)
     times = 1 if answers_per_pair == "auto" else answers_per_pair
     for name, value in (("k", k), ("answers_per_pair", times), ("max_per_item", max_per_item)):
-        if value is not None and value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+        if value is not None and not 1 <= value <= MOST:
+            raise ValueError(f"{name} must be at least 1 and at most {MOST:,}, got {value}")
     if not 0 <= random_share <= 1:
         raise ValueError(f"random_share must be between 0 and 1, got {random_share}")
     if not 0 <= viewing_seconds <= 60:
         raise ValueError(f"viewing_seconds must be between 0 and 60, got {viewing_seconds}")
-    if not question.strip():
-        raise ValueError("question is empty; ask something, such as 'Which is better?'")
+    question, instructions = checked_question(question), checked_instructions(instructions)
     if media is not None and not os.path.isdir(media):
         raise ValueError(f"media: there is no folder {os.fspath(media)}")
     if prompts is not None:
@@ -128,7 +133,7 @@ def create(
     if first_round is None:
         raise ValueError(f"{items.path}: there is no pair to ask; at least two items (of a group) are needed")
     rows = item_rows(stored, shown, 0, prompts, authors)
-    _write(target, _sealed(settings, target), goals or Goals(), rows, first_round)
+    _write(target, _sealed(settings, target), goals or Goals(), rows, first_round, known or {}, gold_rate)
     return len(first_round.pairs)
 
 
@@ -183,7 +188,15 @@ def item_rows(
     ]
 
 
-def _write(target: str, settings: Settings, goals: Goals, rows: list[dict[str, Any]], first_round: Round) -> None:
+def _write(
+    target: str,
+    settings: Settings,
+    goals: Goals,
+    rows: list[dict[str, Any]],
+    first_round: Round,
+    known: gold.Outcomes,
+    gold_rate: float | None,
+) -> None:
     """Put the campaign at its place: whole, or not at all."""
 
     def fill(connection: sa.Connection) -> None:
@@ -192,6 +205,7 @@ def _write(target: str, settings: Settings, goals: Goals, rows: list[dict[str, A
         connection.execute(schema.items.insert(), rows)
         asked = pairs_to_ask(first_round.pairs, first_round.why, 1, settings.answers_per_pair)
         connection.execute(schema.pairs.insert(), asked)
+        gold.keep(connection, known, gold_rate)
 
     if is_url(target):
         database.create(target, fill)

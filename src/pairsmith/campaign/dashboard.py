@@ -63,7 +63,7 @@ PEOPLE_COLUMNS = (
     Column("Answers", "answers", "text"),
     Column("Median time", "seconds", "seconds"),
     Column("Left", "share_left", "share"),
-    Column("Agrees with the other answers", "agrees_with_model", "share"),
+    Column("Foretold right", "foretold", "interval"),
     Column("On the same pairs", "agrees_on_repeated", "interval"),
     Column("Slope", "slope", "error"),
     Column("Side bias", "bias", "error"),

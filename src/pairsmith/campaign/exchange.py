@@ -123,6 +123,12 @@ def import_answers(store: Store, path: Path) -> tuple[int, int]:
         second=np.maximum(first, second),
         outcome=np.where(first > second, -outcome, outcome),
     )
+    groups = store.items.groups
+    apart = np.zeros(len(given), dtype=bool) if groups is None else groups[given["first"]] != groups[given["second"]]
+    if apart.any():
+        row = given[apart].iloc[0]
+        one, other = (store.items.names[row[side]] for side in ("first", "second"))
+        raise ValueError(f"{path}: {one!r} and {other!r} are of different groups, which this campaign does not compare")
     if not store.settings.ties and (given["outcome"] == 0).any():
         raise ValueError(f"{path}: row {int(np.argmax(given['outcome'] == 0)) + 1} is a tie; this campaign has none")
     return len(given), answers.add(store, given)

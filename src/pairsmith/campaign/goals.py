@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
-from datetime import date, datetime, time, timedelta
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
@@ -26,12 +26,22 @@ if TYPE_CHECKING:
 
 EARLIEST = 40  # answers: of a report of fewer, doubt is not believed
 NONE = "none"  # takes a goal away
+MOST = 10**9  # answers that a goal may be
+LAST_YEAR = 2255  # of deadlines, as of all times that are read
 # What an organiser does: the states in which it can be done, and the one after it.
 ACTIONS = {
     "pause": (("open",), "paused"),
     "resume": (("paused",), "open"),
     "close": (("open", "paused"), "closed"),
     "reopen": (("closed",), "open"),
+}
+
+
+_MAY_BE: dict[str, Callable[[Any], bool]] = {  # what can be stored of each goal
+    "answers": lambda value: type(value) is int and 1 <= value <= MOST,
+    "until": lambda value: type(value) is float and 0 < value < 0.5,
+    "deadline": lambda value: type(value) is int and 0 <= value < 9_100_000_000 * SECOND,  # of LAST_YEAR
+    "quota": lambda value: type(value) is int and 1 <= value <= MOST,
 }
 
 
@@ -48,7 +58,7 @@ class Goals:
     def from_stored(cls, stored: Any) -> Self:
         """From the JSON object of the database, of which a foreign one may hold anything."""
         found = stored if isinstance(stored, Mapping) else {}
-        return cls(**{f.name: found[f.name] for f in fields(cls) if type(found.get(f.name)) in (int, float)})
+        return cls(**{name: found[name] for name, may_be in _MAY_BE.items() if may_be(found.get(name))})
 
     def to_stored(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value is not None}
@@ -155,9 +165,10 @@ def revised(before: Goals, now: int, **given: str | None) -> Goals:
 
 
 def _count(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:10]) <= 10**9):
-        raise ValueError(f"--{name} must be a number of answers from 1 on, or {NONE}, got {text!r}")
-    return int(text)
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 10 else 0
+    if not 1 <= number <= MOST:
+        raise ValueError(f"--{name} must be a number of answers from 1 to {MOST:,}, or {NONE}, got {text!r}")
+    return number
 
 
 def _bound(name: str, text: str) -> float:
@@ -176,16 +187,28 @@ def _bound(name: str, text: str) -> float:
 def _moment(name: str, text: str) -> int:
     """A time of the tables. A date means the end of that day; without a time zone it is that of this machine."""
     try:
-        try:
-            moment = datetime.combine(date.fromisoformat(text) + timedelta(days=1), time())
-        except ValueError:
-            moment = datetime.fromisoformat(text)
-        return round(moment.timestamp() * SECOND)
-    except (ValueError, OverflowError, OSError):
+        moment = datetime.fromisoformat(text)
+    except ValueError:
         raise ValueError(
             f"--{name} {text!r} is no time; write 2026-12-01 for the end of that day, or 2026-12-01T18:00, in the time"
             " zone of this machine, or with one: 2026-12-01T18:00+01:00"
         ) from None
+    if moment.year > LAST_YEAR:
+        raise ValueError(f"--{name} {text!r} is after the year {LAST_YEAR}; choose an earlier time, or {NONE}")
+    if moment.year < 1971:  # of which not every machine knows its time zone
+        return 0
+    if _is_date(text):
+        moment += timedelta(days=1)
+    return round(moment.timestamp() * SECOND)
+
+
+def _is_date(text: str) -> bool:
+    """Whether this is a day and no time of it."""
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 _READ: dict[str, Callable[[str, str], Any]] = {

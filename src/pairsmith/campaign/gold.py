@@ -6,20 +6,21 @@ What is known is no answer: the model is not told it. The answers to these pairs
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.corrections import log
+from pairsmith.campaign.corrections import excluded, log
 from pairsmith.campaign.schema import GOLD, answers, campaign, leases, pairs, people
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
+    from pairsmith.files.items import Items
 
 MOST = 0.5  # the largest rate
+Outcomes = dict[tuple[int, int], int]  # of pairs of rows, the smaller first
 
 
 class Right(NamedTuple):
@@ -45,19 +46,17 @@ def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> A
     return chance.choice(unseen) if unseen else None
 
 
-def read(store: Store, path: Path) -> dict[tuple[int, int], int]:
-    """The pairs of a file and their outcomes, as `know` takes them."""
+def read(path: Path, items: Items, ties: bool) -> Outcomes:
+    """The pairs of a file and their outcomes, as `know` takes them, for a campaign of these items."""
     from pairsmith.files.answers import read_answers
-    from pairsmith.files.items import Items
 
-    items = store.items
-    table = read_answers(path, Items(Path(store.target), items.features), raters=())
-    found: dict[tuple[int, int], int] = {}
+    table, names = read_answers(path, items, raters=()), items.features.index
+    found: Outcomes = {}
     for (i, j), outcome in zip(table.pairs.tolist(), table.outcomes.astype(int).tolist(), strict=True):
-        named = f"{path}: {items.names[i]!r} and {items.names[j]!r}"
+        named = f"{path}: {names[i]!r} and {names[j]!r}"
         if items.groups is not None and items.groups[i] != items.groups[j]:
             raise ValueError(f"{named} are of different groups, which this campaign does not compare")
-        if outcome == 0 and not store.settings.ties:
+        if outcome == 0 and not ties:
             raise ValueError(f"{named} are a tie; this campaign has none")
         pair, outcome = ((i, j), outcome) if i < j else ((j, i), -outcome)
         if found.setdefault(pair, outcome) != outcome:
@@ -67,32 +66,49 @@ def read(store: Store, path: Path) -> dict[tuple[int, int], int]:
     return found
 
 
-def know(store: Store, outcomes: Mapping[tuple[int, int], int], rate: float | None = None) -> int:
+def check_rate(rate: float | None) -> None:
+    """Refuse a share that is none, or more than half of all."""
+    if rate is not None and not 0 <= rate <= MOST:
+        raise ValueError(f"--rate must be between 0 and {MOST}, got {rate:g}")
+
+
+def know(store: Store, outcomes: Outcomes, rate: float | None = None) -> int:
     """Keep what is known of these pairs (rows of items, the smaller first), and the rate if given; how many are known.
 
     A pair that is not planned is asked for this reason only.
     """
-    if rate is not None and not 0 <= rate <= MOST:
-        raise ValueError(f"--rate must be between 0 and {MOST}, got {rate:g}")
+    check_rate(rate)
     with store.writing() as connection:
-        query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
-        there = {(row.first, row.second): row.id for row in connection.execute(query)}
-        new = [pair for pair in outcomes if pair not in there]
-        if new:
-            rows = [
-                {"first": i, "second": j, "round": 0, "wanted": 0, "why": GOLD, "gold": outcomes[i, j]} for i, j in new
-            ]
-            connection.execute(pairs.insert(), rows)
-        for pair in outcomes.keys() & there.keys():
-            connection.execute(pairs.update().where(pairs.c.id == there[pair]).values(gold=outcomes[pair]))
-        if rate is not None:
-            connection.execute(campaign.update().values(gold_rate=rate))
+        keep(connection, outcomes, rate)
         log(connection, store.now(), None, "gold", pairs=len(outcomes), rate=rate)
         return connection.execute(sa.select(sa.func.count()).where(pairs.c.gold.is_not(None))).scalar_one()
 
 
+def keep(connection: sa.Connection, outcomes: Outcomes, rate: float | None) -> None:
+    """The same, as part of a transaction."""
+    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
+    there = {(row.first, row.second): row.id for row in connection.execute(query)}
+    new = [pair for pair in outcomes if pair not in there]
+    if new:
+        rows = [{"first": i, "second": j, "round": 0, "wanted": 0, "why": GOLD, "gold": outcomes[i, j]} for i, j in new]
+        connection.execute(pairs.insert(), rows)
+    for pair in outcomes.keys() & there.keys():
+        connection.execute(pairs.update().where(pairs.c.id == there[pair]).values(gold=outcomes[pair]))
+    if rate is not None:
+        connection.execute(campaign.update().values(gold_rate=rate))
+
+
+def rate_of(store: Store) -> float:
+    """The share of pairs handed out that are drawn from those whose outcome is known."""
+    with store.reading() as connection:
+        return connection.execute(sa.select(campaign.c.gold_rate)).scalar() or 0.0
+
+
 def right_and_asked(connection: sa.Connection) -> dict[str, Right]:
-    """Of each labeller who answered a pair whose outcome is known, why ever it was asked: how many, and how well."""
+    """Of each labeller who answered a pair whose outcome is known, why ever it was asked: how many, and how well.
+
+    Those who are excluded too: how they did on these pairs may be why they are.
+    """
     right = sa.func.sum(sa.case((answers.c.outcome == pairs.c.gold, 1), else_=0))
     found = connection.execute(
         sa.select(people.c.name, right, sa.func.count())
@@ -102,3 +118,10 @@ def right_and_asked(connection: sa.Connection) -> dict[str, Right]:
         .order_by(people.c.name)
     )
     return {name: Right(int(good), asked) for name, good, asked in found}
+
+
+def together(connection: sa.Connection) -> Right:
+    """The same of everybody whose answers count."""
+    found, out = right_and_asked(connection), {row["name"] for row in excluded(connection)}
+    counts = [own for name, own in found.items() if name not in out]
+    return Right(sum(own.right for own in counts), sum(own.asked for own in counts))

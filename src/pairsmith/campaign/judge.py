@@ -108,7 +108,7 @@ class Patience:
 def enrol(store: Store, name: str) -> int:
     """The program of this name; one that a person has is refused, so that nobody is taken for the other."""
     with store.writing() as connection:
-        person = people.labeller_named(connection, name)
+        person = people.labeller_named(connection, people.check_name(name))
         found = connection.execute(sa.select(persons).where(persons.c.id == person)).one()
         held = connection.execute(sa.select(sa.func.count()).where(leased.c.person == person)).scalar_one()
         if not found.program and (found.hash is not None or held):
@@ -219,8 +219,10 @@ def _taken(store: Store, person: int, reply: _Reply, seconds: float) -> Tally:
         raise choice
     try:
         counts = leases.answer(store, person, reply.token, choice, max(0.0, seconds))
-    except Refused:  # others were faster, when the last answers of a budget were being given
-        counts = False
+    except Refused as refused:
+        if refused.status != 409:
+            raise
+        counts = False  # others were faster, when the last answers of a budget were being given
     if not counts:
         tally.late += 1
     elif choice == "skip":

@@ -137,6 +137,10 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
                     "at": read_time(annotation.get("created_at"), where),
                 }
             )
+    if not found:
+        raise ValueError(
+            f"{path} has no annotations that choose left, right or tie; annotate in Label Studio, and export it as JSON"
+        )
     frame = pd.DataFrame(found, columns=["first", "second", "outcome", "labeller", "seconds", "at"])
     frame["left"] = frame["first"]
     return frame.astype(dict.fromkeys(["first", "second", "left", "outcome"], np.int64))

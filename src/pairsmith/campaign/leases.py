@@ -57,6 +57,8 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
         if pair is None:
             free = sql.NEXT_FREE_PAIR[store.settings.repeats]
             pair = connection.execute(free, {"now": now, "person": person}).first()
+        if pair is None and store.settings.asks_again:
+            pair = _for_a_newcomer(connection, store, person, now)
         if pair is None:
             return None
         # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
@@ -200,6 +202,13 @@ def milliseconds(seconds: float) -> int:
 def as_comment(text: str | None) -> str | None:
     """A comment as the database keeps it: no spaces around it, and no NUL, for which PostgreSQL has no place."""
     return (text or "").replace("\0", "").strip() or None
+
+
+def _for_a_newcomer(connection: sa.Connection, store: Store, person: int, now: int) -> Any:
+    """A complete pair, once more, for somebody who has not answered any: rounds ask again only those who take part."""
+    if connection.execute(sql.ANSWERED_HERE, {"person": person}).first() is not None:
+        return None
+    return connection.execute(sql.FOR_A_NEWCOMER[store.settings.repeats], {"person": person, "now": now}).first()
 
 
 def _went_to_others(connection: sa.Connection, lease: Any, now: int) -> bool:

@@ -26,8 +26,9 @@ LOCAL = "local"  # the name of whoever labels on this machine without an invite
 
 
 def check_name(name: str) -> str:
-    """The name, which has to be one line."""
-    if not name.strip() or not name.isprintable() or len(name) > LONGEST:
+    """The name without the spaces around it, which has to be one line."""
+    name = name.strip()
+    if not name or not name.isprintable() or len(name) > LONGEST:
         raise ValueError(f"{name[:LONGEST]!r} is no name; use 1 to {LONGEST} characters on one line")
     return name
 

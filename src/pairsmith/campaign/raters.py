@@ -1,9 +1,10 @@
 """How each labeller answers, beside the others, and who looks as if they answered at random or by side.
 
 Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
-likelihood of the answers where left is chosen with one probability whatever is shown, and l_1 where it is
-sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that labellers have. Of
-those who answer as l_1 says, l_0 / l_1 > c holds for at most one in c, as its mean is 1 (Markov's inequality); c is 20.
+likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
+it, and l_1 where it is sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes
+that labellers have. Of those who answer as l_1 says, l_0 / l_1 > c holds for one in c at most, as its mean is 1
+(Markov's inequality; nearly so, as each g was found with the answers to other pairs); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
 labellers, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
 """
@@ -14,10 +15,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp, ndtri
+from scipy.special import betaln, logsumexp, ndtri
 from scipy.stats import binomtest
 
 from pairsmith.campaign.learning import evidence
+from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -29,20 +31,23 @@ _WIDTH = 0.5  # standard deviation of the log slope of labellers beside each oth
 _SLOPES = np.exp(_WIDTH * ndtri((np.arange(12) + 0.5) / 12))  # each as likely beforehand
 
 
-def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> list[dict[str, Any]]:
+def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> list[dict[str, Any]]:
     """A row for each labeller, those with the most answers first; `model` is that of the snapshot.
 
-    answers; median seconds; share_left, of the answers whose sides are known, without ties; agrees_with_model, the
-    share that all other answers predict; agrees_on_repeated, the share of other answers to the same pairs that are the
-    same, with its 90% interval; slope and bias with their errors, and infit, see `pairsmith.model.raters`; `flags`, why
-    somebody should be looked at. A slope is said of several only, as it is one beside others'.
+    `told` has P(first preferred) of each answer, as it was foretold before it was given (NaN: it was not).
+
+    answers; median seconds; share_left, of the answers whose sides are known, without ties; foretold, the share of the
+    answers to random pairs that were foretold, as in `yardstick`: a coin has a half of them; agrees_on_repeated, the
+    share of other answers to the same pairs that are the same; both with their 90% intervals; slope and bias with their
+    errors, and infit, see `pairsmith.model.raters`; `flags`, why somebody should be looked at. A slope is said of
+    several only, as it is one beside others'.
     """
     if model.raters_ is None:
         return []
     frame = snapshot.answers.reset_index(drop=True)
     frame["agreement"] = _agreement_on_repeated(frame)
     left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
-    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown)
+    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, told=told)
     count = frame["labeller"].nunique()
     rows = [_row(own, model.raters_.loc[name], count) for name, own in frame.groupby("labeller")]
     return sorted(rows, key=lambda row: -row["answers"])
@@ -52,15 +57,15 @@ def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
     """The row of a labeller, one of so many, with these answers."""
     sided = own[~own["elsewhere"] & (own["outcome"] != 0)]
     left, total = int((sided["shown"] > 0).sum()), len(sided)
-    predicted = own[(own["outcome"] != 0) & (own["gap"] != 0)]
-    right = (np.sign(predicted["gap"]) == predicted["shown"]).mean()
+    random = own[(own["why"] == RANDOM) & (own["outcome"] != 0) & own["told"].notna() & (own["told"] != 0.5)]
+    right = int(((random["told"] > 0.5) == (random["outcome"] > 0)).sum())
     repeated = own.groupby(["first", "second"])["agreement"].mean().dropna()
     flags = []
     if _at_random(own, rater["bias"]):
-        flags.append(
-            "looks random: the answers have as little to do with the items as a coin"
-            f" ({right:.0%} agree with what all other answers say, where a coin has 50%)"
+        so_many = (
+            f" ({right} of {len(random)} random pairs came out as foretold; a coin has half)" if len(random) else ""
         )
+        flags.append(f"looks random: the answers have as little to do with the items as a coin{so_many}")
     if total and _one_sided(left, total, count):
         side, share = ("left", left / total) if left > total / 2 else ("right", 1 - left / total)
         flags.append(f"looks one-sided: {share:.0%} of {total} answers are for what was shown {side}")
@@ -69,7 +74,7 @@ def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
         "answers": len(own),
         "seconds": _number(own["seconds"].dropna().median()),
         "share_left": _number(left / total if total else np.nan),
-        "agrees_with_model": _number(right),
+        "foretold": _interval(right, len(random)),
         "agrees_on_repeated": _interval(float(repeated.sum()), len(repeated)),
         "slope": _with_error(rater["slope"], rater["slope_error"]) if count > 1 else None,
         "bias": _with_error(rater["bias"], rater["bias_error"]),
@@ -91,15 +96,26 @@ def _at_random(own: pd.DataFrame, bias: float) -> bool:
     """Whether l_0 / l_1 of these answers is more than 1 / LEVEL."""
     known = own[np.isfinite(own["gap"])]
     won = (known["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
-    gap, error = known["gap"].to_numpy(), known["error"].to_numpy()
-    chance = np.full(len(known), (won.sum() + 0.5) / (len(known) + 1))
-    by_items = logsumexp([_log_likelihood(won, average(s * gap + bias, s * error)) for s in _SLOPES])
-    odds = _log_likelihood(won, chance) - (by_items - np.log(len(_SLOPES)))
-    return bool(odds > -np.log(LEVEL))
+    by_items = _by_items(won, known["gap"].to_numpy(), known["error"].to_numpy(), bias)
+    return bool(_by_side(won) - by_items > -np.log(LEVEL))
 
 
-def _log_likelihood(won: Floats, p: Floats) -> float:
-    return float(np.sum(won * np.log(p) + (1 - won) * np.log1p(-p)))
+def _by_side(won: Floats) -> float:
+    """log l_0 = log B(left + 1/2, right + 1/2) / B(1/2, 1/2), with B the beta function."""
+    left = won.sum()
+    return float(betaln(left + 0.5, len(won) - left + 0.5) - betaln(0.5, 0.5))
+
+
+def _by_items(won: Floats, gap: Floats, error: Floats, bias: float) -> float:
+    """log l_1, where gaps are known with this error."""
+    each = [_log_likelihood(won, slope * gap + bias, slope * error) for slope in _SLOPES]
+    return float(logsumexp(each) - np.log(len(_SLOPES)))
+
+
+def _log_likelihood(won: Floats, mean: Floats, deviation: Floats) -> float:
+    """Of answers by gaps with this mean and deviation; each side by itself, as 1 - p is 0 where p is almost 1."""
+    each = [np.log(np.maximum(average(side * mean, deviation), 1e-300)) for side in (1, -1)]
+    return float(np.sum(won * each[0] + (1 - won) * each[1]))
 
 
 def _one_sided(left: int, total: int, count: int) -> bool:

@@ -43,7 +43,7 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
             {"answers": mark, "doubt": round(claimed, 5), **_drawn(then.auc)}
             for (mark, claimed), then in zip(history, measured, strict=True)
         ],
-        "people": rate(snapshot, model),
+        "people": rate(snapshot, model, memory.foretold),
         "judges": judges_against_people(snapshot.answers),
         "learned": {
             "doubt": round(doubt, 5),

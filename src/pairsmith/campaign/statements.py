@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign.schema import (
     GOLD,
+    MADE_ELSEWHERE,
     REPEATED,
     answers,
     campaign,
@@ -125,14 +126,19 @@ LEFT_TO = {  # a pair that lacks answers, and that this person did not answer or
     for repeats in (False, True)
 }
 
-MAY_BE_REPEATED = {  # a complete pair that this person, who takes part, can be asked, see `snapshot.CampaignSnapshot`
-    repeats: sa.select(pairs.c.id)
-    .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second)
-    .where(sa.exists().where(_own, leases.c.state == "answered"))
+_who_is_asked_again = sa.exists().where(people.c.id == _given("person"), ~people.c.excluded, ~people.c.program)
+MAY_BE_REPEATED = {  # a complete pair that this person can be asked, see `snapshot.CampaignSnapshot`
+    repeats: sa.select(pairs.c.id, pairs.c.first, pairs.c.second, sa.literal(REPEATED).label("why"))
+    .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second, _who_is_asked_again)
     .where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats))))
     .limit(1)
     for repeats in (False, True)
 }
+FOR_A_NEWCOMER = {  # such a pair, drawn by lot from those that this person does not hold
+    repeats: pair.where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, _live)).order_by(sa.func.random())
+    for repeats, pair in MAY_BE_REPEATED.items()
+}
+ANSWERED_HERE = sa.select(leases.c.id).where(_own, leases.c.state == "answered", leases.c.expires != MADE_ELSEWHERE)
 
 
 def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:

@@ -4,7 +4,7 @@
     model             pairsmith fit and rank
     features          pairsmith features
     plan              pairsmith plan
-    campaign          pairsmith campaign: create, export, import, repair
+    campaign          pairsmith campaign: create, export, import, repair; creating: behind the options of create
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
     label             pairsmith label and demo-campaign; label_folder: of all campaigns of a folder
@@ -116,6 +116,7 @@ def _in_options(message: str) -> str:
         ("n_jobs", "--jobs"),
         ("random_state", "--seed"),
         ("max_per_item", "--max-per-item"),
+        ("answers_per_pair", "--answers-per-pair"),
         ("item_effects", "--item-effects"),
         ("better=", "--better "),
         ("top=", "--top "),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +12,7 @@ import typer
 
 from pairsmith.campaign import counted, is_url
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
-from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people
+from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people, creating
 from pairsmith.cli.inputs import (
     Dimensions,
     IdColumn,
@@ -119,6 +117,18 @@ def create(
     until: campaign_goals.Until = None,
     deadline: campaign_goals.Deadline = None,
     quota: campaign_goals.Quota = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            help="Pairs whose outcome is known, to see who answers with care: a table with first, second and outcome,"
+            " or winner and loser. campaign gold adds more.",
+            metavar="FILE",
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="The share of pairs handed out that are of --gold, up to 0.5.", metavar="SHARE"),
+    ] = None,
     prompt: Annotated[
         str | None,
         typer.Option(
@@ -141,47 +151,30 @@ def create(
     """
     needs_app()
     from pairsmith.campaign import create as creation
-    from pairsmith.campaign.goals import Goals, revised
-    from pairsmith.campaign.prompts import read_authors, read_prompts
-    from pairsmith.campaign.schema import SECOND
-    from pairsmith.criteria import CRITERIA
+    from pairsmith.campaign import gold as golden
+    from pairsmith.campaign.wordings import checked_question
     from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     creation.check_place(target)
-    now = round(time.time() * SECOND)
-    over = revised(Goals(), now, answers=answers, until=until, deadline=deadline, quota=quota)
-    if objective not in CRITERIA:
-        raise ValueError(f"--objective: {objective!r} is unknown; choose one of {', '.join(CRITERIA)}")
-    if not 0.1 <= lease <= 1440:
-        raise ValueError(f"--lease must be between 0.1 and 1440 minutes, got {lease}")
-    if not 0 <= random_share <= 1:
-        raise ValueError(f"--random-share must be between 0 and 1, such as 0.1 for one pair in ten, got {random_share}")
-    if not 0 <= viewing <= 60:
-        raise ValueError(f"--viewing must be between 0 and 60 seconds, got {viewing}")
-    if media is not None and not media.is_dir():
-        raise ValueError(f"--media {media}: there is no such folder")
-    if better is not None and labels is None:
-        raise ValueError("--better names one of the labels of --labels; give that too")
-    how = making(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
-    if no_features and (features or text or image):
-        raise ValueError("--no-features leaves nothing for --features, --text and --image; leave one out")
+    checked_question(question)
+    over = creating.goals(answers=answers, until=until, deadline=deadline, quota=quota)
+    creating.check_numbers(objective, lease, random_share, viewing, rate)
+    features_named = bool(features or text or image)
+    creating.check_companions(media, better, labels, no_features and features_named, gold, rate)
     times = as_answers_per_pair(answers_per_pair)
-    prompts = None if prompt is None else read_prompts(items, prompt, id_column)
-    authors = None if by is None else read_authors(items, by, id_column)
-    aside = ([] if prompts is None else [prompts.column]) + ([] if by is None else [by])
-    _check_aside(aside, show or ())
+    how = making(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None
     if labels is not None:  # looked at before features are made, which takes its time
         labelled = read_labels(labels, read_items(items, id_column, () if items.suffix == ".npy" else None))
-    table, parts, recipe = creation.read_items_and_parts(
-        items, show or (), id_column, features or (), group_by, text or (), image or (), no_features, aside, **how
-    )
+    named = {"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt}
+    table = creating.read_table(items, named, features, text, image, by, no_features, how)
+    known = {} if gold is None else golden.read(gold, table.items, ties)
     count = creation.create(
         target,
-        table,
-        parts,
+        table.items,
+        table.parts,
         question=question,
         k=k,
         labels=labelled,
@@ -199,30 +192,18 @@ def create(
         comments=comments,
         progress=sys.stderr.isatty(),
         media=media,
-        recipe=recipe,
-        columns={"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt},
+        recipe=table.recipe,
+        columns=named,
         goals=over,
-        prompts=prompts,
-        authors=authors,
+        prompts=table.prompts,
+        authors=table.authors,
+        known=known,
+        gold_rate=rate,
     )
-    if recipe is not None:
-        given = "" if text or image else "No numbers are given: "
-        say(f"{given}{'f' if given else 'F'}eatures are made from {'; '.join(recipe.sentences())}.")
-    if told := creation.told_of_features(table.features):
-        say(told)
-    say(f"Made {shown(target)}: {counted(len(table.features), 'item')}, {counted(count, 'pair')} planned.")
+    creating.say_what_was_made(target, table, count, by_choice=bool(text or image))
+    if known:
+        say(campaign_goals.gold_pairs(len(known), rate or 0.0))
     say(f"Label them with: pairsmith label {shown(target)}")
-
-
-def _check_aside(aside: list[str], show: Sequence[str]) -> None:
-    """Refuse to show with each item what stands above both, or what would give away who made it."""
-    shown = [entry.partition(":")[2] for entry in show]
-    for column in aside:
-        if column in shown:
-            raise ValueError(
-                f"--show names the column {column!r}, which --prompt shows above the pair, or --by keeps from people"
-                " so that it cannot sway them; leave it out of --show"
-            )
 
 
 @campaign.command("export")

@@ -9,7 +9,7 @@ import typer
 
 from pairsmith.campaign import counted
 from pairsmith.cli.inputs import IdColumn, read_instructions
-from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
+from pairsmith.cli.opening import Campaign, needs_app, nothing_to_learn, open_campaign, say, shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,6 +38,8 @@ def _exclude(target: str, names: list[str], excluded: bool) -> None:
     from pairsmith.campaign import corrections
 
     with open_campaign(target) as store:
+        with store.reading() as connection:
+            corrections.check_labellers(connection, names)  # all of them, before the first
         for name in names:
             given = counted(corrections.exclude(store, name, excluded), "answer")
             say(f"{name}: excluded, {given} left out." if excluded else f"{name}: included, {given} counted.")
@@ -124,16 +126,16 @@ def raters(target: Campaign) -> None:
     [bold]pairsmith campaign raters retina.db[/bold]
     """
     with open_campaign(target, changes=False) as store:
-        from pairsmith.campaign import corrections
-        from pairsmith.campaign.learning import fit_model
+        from pairsmith.campaign import corrections, dashboard
+        from pairsmith.campaign.history import Memory, follow
         from pairsmith.campaign.raters import rate
         from pairsmith.campaign.snapshot import take_snapshot
 
-        snapshot = take_snapshot(store)
+        snapshot, memory = take_snapshot(store), Memory.from_json(*dashboard.last_memory(store))
         with store.reading() as connection:
             out = corrections.excluded(connection)
-    model = fit_model(snapshot)
-    rows = [] if model is None else rate(snapshot, model)
+    follow(snapshot, memory)
+    rows = [] if memory.model is None else rate(snapshot, memory.model, memory.foretold)
     if rows:
         from rich.console import Console
 
@@ -144,7 +146,7 @@ def raters(target: Campaign) -> None:
     for row in out:
         say(f"{row['name']} is excluded, with {counted(row['answers'], 'answer')}.")
     if not rows and not out:
-        say("Nobody has answered yet.")
+        say(nothing_to_learn(target))
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
@@ -154,22 +156,25 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     from pairsmith.data.names import printable
 
     table = Table(
-        caption="left: the share for what was shown left; agrees: with what all other answers say; repeated: with other"
-        " answers to the same pairs; slope: how well they tell items apart, 1 is usual, 0 at random; bias: above 0 for"
-        " what is shown left; infit: 1 is as it should be, more is erratic",
+        caption="left: the share for what was shown left; foretold: of random pairs, by the model before they were"
+        " answered, a coin has 50%; repeated: as other answers to the same pairs; slope: how well they tell items"
+        " apart, 1 is usual, 0 at random; bias: above 0 for what is shown left; infit: 1 is as it should be, more is"
+        " erratic",
     )
     table.add_column("name", min_width=4)
-    for name in ("answers", "seconds", "left", "agrees", "repeated", "slope", "bias", "infit"):
+    for name in ("answers", "seconds", "left", "foretold", "repeated", "slope", "bias", "infit"):
         table.add_column(name, justify="right", min_width=len(name))  # headings whole, in 80 columns too
     for row in rows:
-        repeated, slope, bias = row["agrees_on_repeated"], row["slope"], row["bias"]
+        slope, bias = row["slope"], row["bias"]
         table.add_row(
             escape(printable(row["name"])),
             str(row["answers"]),
             "–" if row["seconds"] is None else f"{row['seconds']:.1f}",
             "–" if row["share_left"] is None else f"{row['share_left']:.0%}",
-            "–" if row["agrees_with_model"] is None else f"{row['agrees_with_model']:.0%}",
-            "–" if repeated is None else "{:.0%} ({:.0%}–{:.0%})".format(*repeated),
+            *(
+                "–" if share is None else "{:.0%} ({:.0%}–{:.0%})".format(*share)
+                for share in (row["foretold"], row["agrees_on_repeated"])
+            ),
             "–" if slope is None else "{:.2f} ± {:.2f}".format(*slope),
             "{:+.2f} ± {:.2f}".format(*bias),
             f"{row['infit']:.2f}",

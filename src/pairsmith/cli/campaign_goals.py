@@ -38,6 +38,10 @@ OVER = {
     "deadline": "It is over: the deadline is past.",
     "answers": "It is over: all answers are in.",
     "until": "It is over: doubt is below its bound.",
+    # For one labeller only:
+    "quota": "It is over for this one: the quota is reached.",
+    "exhausted": "It is over: every pair is answered.",
+    "yours": "It is over for this one: the pairs that are left are for others.",
 }
 
 
@@ -112,11 +116,28 @@ def gold(
     if known is None and rate is None:
         raise ValueError("name a file of pairs whose outcome is known, or give a --rate")
     with open_campaign(target) as store:
-        from pairsmith.campaign.gold import know, read, right_and_asked
+        from pairsmith.campaign import gold as golden
+        from pairsmith.campaign.corrections import excluded
+        from pairsmith.files.items import Items
 
-        count = know(store, {} if known is None else read(store, known), rate)
+        items = Items(Path(target), store.items.features, store.items.groups)
+        outcomes = {} if known is None else golden.read(known, items, store.settings.ties)
+        count = golden.know(store, outcomes, rate)
+        mixed_in = golden.rate_of(store)
         with store.reading() as connection:
-            found = right_and_asked(connection)
-    say(f"{shown(target)}: {counted(count, 'pair')} with a known outcome.")
+            found, all_who_count = golden.right_and_asked(connection), golden.together(connection)
+            out = {row["name"] for row in excluded(connection)}
+    say(f"{shown(target)}: {gold_pairs(count, mixed_in)}")
     for name, (right, asked) in found.items():
-        say(f"{name}: {right} of {asked} right")
+        say(f"{name}: {right} of {asked} right{' (excluded)' if name in out else ''}")
+    if len(found) > 1:
+        say(f"together{', without those excluded' * bool(out & found.keys())}: {all_who_count.right} of"
+            f" {all_who_count.asked} right")  # fmt: skip
+
+
+def gold_pairs(count: int, rate: float) -> str:
+    """How many pairs with a known outcome there are, and whether they are mixed in."""
+    told = f"{counted(count, 'pair')} with a known outcome"
+    if rate:
+        return f"{told}, mixed in at a rate of {100 * rate:.3g}%."
+    return f"{told}, asked only where the design asks them; --rate mixes them in."

@@ -36,7 +36,7 @@ def invite(
     [bold]pairsmith campaign invite retina.db anna ben --url https://label.example.org[/bold]
     """
     scheme, _, server = url.partition("://")
-    if scheme not in ("http", "https") or not server.strip("/"):
+    if scheme not in ("http", "https") or not server.strip("/") or not url.isprintable() or " " in url:
         raise ValueError(f"--url {url!r} is not of the form https://label.example.org")
     if (enrol is None) == (not names):
         raise ValueError("name the people to invite, or give --enrol with their number, and not both")
@@ -48,13 +48,13 @@ def invite(
     from pairsmith.campaign import enrolment, people
 
     role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
-    for name in names or ():
-        people.check_name(name)  # all of them, before the first has a link
+    invited = [people.check_name(name) for name in names or ()]
     with open_campaign(target) as store:
         if enrol is not None:
             say(f"{counted(enrol, 'place')}: {url.rstrip('/')}/enrol/{enrolment.open_places(store, enrol)}")
-        for name in names or ():
-            token = people.invite(store, name, role, quota)
+        with store.writing() as connection:  # all of them have a link, or nobody
+            tokens = [people.add_invite(connection, store, name, role, quota) for name in invited]
+        for name, token in zip(invited, tokens, strict=True):
             say(f"{name}: {url.rstrip('/')}/{path}/{token}")
 
 
@@ -70,12 +70,14 @@ def revoke(
     from pairsmith.campaign import enrolment, people
 
     with open_campaign(target) as store:
+        invited = [name for good in (True, False) for name, _ in people.invited(store, good)]
+        for name in names or ():  # all of them, before the first is revoked
+            if name not in invited:
+                raise ValueError(f"{name!r} has no invite; invited: {', '.join(invited) or 'nobody'}")
         if enrol:
             say(f"{counted(enrolment.close(store), 'place')} revoked.")
         for name in names or ():
-            if people.revoke(store, name) == 0:
-                invited = ", ".join(found for found, _ in people.invited(store)) or "nobody"
-                raise ValueError(f"{name!r} has no invite; invited: {invited}")
+            people.revoke(store, name)
             say(f"{name}: revoked.")
 
 
@@ -121,6 +123,8 @@ def confirm(store: Store, media: Path | None = None, invites: bool = True) -> No
     from pairsmith.campaign.media_files import MediaError, open_file
 
     files = trust.files(store)
+    if media is not None and not media.is_dir():
+        raise ValueError(f"--media {media}: there is no such folder")
     named = media or store.settings.folder
     folder = os.path.realpath(named) if files and named else None
     if files and not (folder and os.path.isdir(folder)):

@@ -38,7 +38,7 @@ def campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict
 
     known = evidence(asked)
     if "comparisons" not in known:
-        raise ValueError(f"{opening.shown(target)} has no answers yet; label some pairs first")
+        raise ValueError(opening.nothing_to_learn(target))
     ones = np.ones(len(known["comparisons"]) + len(known.get("y", [])))
     recipe = None
     if asked.recipe is not None:

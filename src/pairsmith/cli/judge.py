@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pairsmith.campaign import counted
+from pairsmith.cli.campaign_goals import OVER
 from pairsmith.cli.interruption import leaving
 from pairsmith.cli.label import check_origin
 from pairsmith.cli.opening import Campaign, open_campaign, say, shown
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 KEY = "OPENAI_API_KEY"
+MOST = 86_400  # requests a minute, or seconds for one: a day
 
 
 def judge(
@@ -73,9 +75,9 @@ def judge(
     """
     if (command is None) == (http is None):
         raise ValueError("name the judge by either --command or --http")
-    for option, value in (("--per-minute", per_minute), ("--timeout", timeout)):
-        if value is not None and not value > 0:
-            raise ValueError(f"{option} must be above 0, got {value}")
+    for option, value, least in (("--per-minute", per_minute, 1 / 60), ("--timeout", timeout, 0.001)):
+        if value is not None and not least <= value <= MOST:
+            raise ValueError(f"{option} must be between {least:.3g} and {MOST:,}, got {value:g}")
     with open_campaign(target) as store:
         check_origin(store, trusted=False)
         from pairsmith.campaign import judge as judging
@@ -127,6 +129,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
 
     from pairsmith.campaign.agreement import judges_against_people
     from pairsmith.campaign.answers import standing
+    from pairsmith.campaign.goals import ending
     from pairsmith.campaign.schema import people
 
     say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
@@ -136,8 +139,12 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
         say(f"Malformed replies: {tally.malformed}. Requests without a reply: {tally.retried}.")
     if tally.late:
         say(f"{counted(tally.late, 'pair')} somebody else had answered when the reply came.")
-    if wanted is not None and tally.answers < wanted:
-        say("No other pair can be asked now.")
+    if wanted is None or tally.answers < wanted:
+        over = ending(store, person)
+        if over is not None:
+            say(OVER[over])
+        elif wanted is not None:
+            say("No other pair can be asked now.")
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
         rows = [row for row in judges_against_people(standing(connection, store.target)) if row["name"] == name]

@@ -296,7 +296,7 @@ def _campaign_to_rank(target: str, fitted: Any, model: Path | None, by: str | No
     note = "" if by is None or fitted is None else _not_told("rank the campaign without MODEL")
     fitted = fitted or fit_model(asked)
     if fitted is None:
-        raise ValueError(f"{shown(target)} has no answers yet; label some pairs first")
+        raise ValueError(opening.nothing_to_learn(target))
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
     groups = asked.groups if isinstance(fitted, BradleyTerryGP) else None  # a linear model has one ranking

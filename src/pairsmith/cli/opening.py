@@ -45,6 +45,21 @@ def snapshot_of(target: str, *refused: object) -> CampaignSnapshot:
         return take_snapshot(store)
 
 
+def nothing_to_learn(target: str) -> str:
+    """Why no answer of this campaign counts: there are none, or all were left out."""
+    from pairsmith.campaign import counted
+    from pairsmith.campaign.corrections import left_out
+
+    with open_campaign(target, changes=False) as store, store.reading() as connection:
+        struck, excluded = left_out(connection)
+    if struck + excluded == 0:
+        return f"{shown(target)} has no answers yet; label some pairs first"
+    return (
+        f"of {shown(target)} all {counted(struck + excluded, 'answer')} are left out: {struck} struck out, {excluded}"
+        " of excluded labellers; restore some on the dashboard, or count them with pairsmith campaign include"
+    )
+
+
 def say(text: str, to: TextIO | None = None) -> None:
     """Print what may hold names from files: control characters reach no terminal."""
     print(printable(text), file=to, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,7 +95,9 @@ def draw_ranking(frame: pd.DataFrame, path: Path, level: float) -> None:
 
     figure = Figure(figsize=plot.size_for(len(frame)), layout="constrained")
     plot.draw_ranking(frame.set_index("id"), level, None, figure.subplots())
-    write_whole(path, lambda part: figure.savefig(part, dpi=120))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph ")  # each, after all together were told
+        write_whole(path, lambda part: figure.savefig(part, dpi=120))
 
 
 def counted(number: int, noun: str) -> str:

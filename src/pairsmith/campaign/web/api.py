@@ -20,7 +20,7 @@ from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.markdown import render
 
 # Characters, which as JSON have room in a body however they are written.
-COMMENT, QUESTION, INSTRUCTIONS = 1000, 300, 5000
+COMMENT, QUESTION, INSTRUCTIONS = 1000, wordings.LONGEST_QUESTION, 5000
 
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
@@ -310,7 +310,7 @@ def organising(store: Store, access: Access) -> APIRouter:
         with store.reading() as connection:
             excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
             right = gold.right_and_asked(connection)
-        for row in report["people"]:
+        for row in (*report["people"], *excluded):
             row["gold"] = right.get(row["name"])
         return {**dashboard.count(store), "problem": problem, "report": report, "excluded": excluded,
                 "struck": struck, "course": goals.described(store), "waits": waits(store)}  # fmt: skip

@@ -48,12 +48,7 @@ class NewWording(Strict):
     model_config = like(question="Which answer is better?", instructions="Look at *facts* first.") | {"extra": "forbid"}
 
     # Each may be left out: one that a command made longer than a form may send stays as it is beside the other.
-    question: str | None = Field(
-        None,
-        max_length=QUESTION,
-        pattern=r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$",
-        description="One line. Left out, it stays.",
-    )
+    question: str | None = Field(None, max_length=QUESTION, description="One line. Left out, it stays.")
     instructions: str | None = Field(
         None, max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown. Left out, they stay."
     )

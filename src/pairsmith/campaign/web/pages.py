@@ -90,7 +90,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
         language = languages.choose(lang, request.headers.get("accept-language", ""))
         words = languages.WORDS[language]
         shown = {
-            "question": store.settings.question,
+            "question": wordings.current(store).question,
             "places": places,
             "longest": people.LONGEST,
             "language": language,
