@@ -130,7 +130,7 @@ def nginx(tmp_path):
         process.wait()
 
 
-def test_the_proxy_of_the_readme(tmp_path, store, serve, nginx):
+def test_the_proxy_of_the_guide(tmp_path, store, serve, nginx):
     url, _ = serve(store.target, "--invited")
     front = nginx(url)
     trusted = ssl.create_default_context(cafile=tmp_path / "own.pem")
