@@ -49,8 +49,8 @@ def label(
     target: Annotated[
         str,
         typer.Argument(
-            help="A campaign, an SQLite file or a postgresql:// URL; or a folder, whose campaigns are listed and served on"
-            " this machine.",
+            help="A campaign, an SQLite file or a postgresql:// URL; or a folder, whose campaigns are listed and served"
+            " on this machine.",
             metavar="CAMPAIGN|FOLDER",
         ),
     ],
