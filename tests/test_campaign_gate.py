@@ -95,13 +95,14 @@ def test_without_invites_nothing_comes_through_a_proxy_that_adds_nothing(store, 
 
 @pytest.fixture
 def nginx(tmp_path):
-    """nginx(url) -> the URL of an nginx in front of that one, as the README has it."""
+    """nginx(url) -> the URL of an nginx in front of that one, as docs/campaigns.md has it."""
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     assert program, "this test needs nginx; on Debian: apt-get install nginx-light"
     certificate = ["-subj", "/CN=label.example.org", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
     line = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "own.pem"]
     subprocess.run([*line, *certificate], cwd=tmp_path, check=True, capture_output=True)
-    (block,) = re.findall(r"```nginx\n(.*?)```", (Path(__file__).parents[1] / "README.md").read_text(), re.DOTALL)
+    guide = (Path(__file__).parents[1] / "docs" / "campaigns.md").read_text()
+    (block,) = re.findall(r"```nginx\n(.*?)```", guide, re.DOTALL)
     started = []
 
     def start(url):
@@ -129,7 +130,7 @@ def nginx(tmp_path):
         process.wait()
 
 
-def test_the_proxy_of_the_readme(tmp_path, store, serve, nginx):
+def test_the_proxy_of_the_guide(tmp_path, store, serve, nginx):
     url, _ = serve(store.target, "--invited")
     front = nginx(url)
     trusted = ssl.create_default_context(cafile=tmp_path / "own.pem")

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from pairsmith.campaign import enrolment, wordings
+from campaigns import client_of
+from pairsmith.campaign import enrolment, people, wordings
 from pairsmith.campaign.web import pages
 
 STATIC = Path(pages.__file__).parent / "static"
@@ -19,7 +20,18 @@ def test_pages_need_nothing_from_elsewhere(api):
     assert api.get("/api/openapi.json").json()["paths"].keys() >= {"/api/next", "/api/answer", "/api/undo"}
 
 
-def test_who_enrols_reads_the_question_of_now(local, store):
+def test_the_dashboard_leads_to_the_label_page_where_it_may_be_opened(store, local, public):
+    link = '<a class="button" href="/">'
+    assert link in local.get("/dashboard").text
+    public.get(f"/organise/{people.invite(store, 'olga', 'organiser')}")
+    assert link not in public.get("/dashboard").text
+    public.get(f"/join/{people.invite(store, 'olga', 'labeller')}")
+    assert link in public.get("/dashboard").text
+
+
+def test_who_enrols_sees_the_question_as_it_was_edited(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), question="Which?")
     link = enrolment.open_places(store, 2)
     wordings.edit(store, "Which now?")
-    assert "Which now?" in local.get(f"/enrol/{link}").text
+    with client_of(store) as api:
+        assert "<h1>Which now?</h1>" in api.get(f"/enrol/{link}").text

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from campaigns import ask, client_of
-from pairsmith.campaign import people
+from pairsmith.campaign import leases, people
 from pairsmith.campaign.additions import add_items
 from pairsmith.campaign.prompts import read_authors, read_prompts
 from pairsmith.campaign.snapshot import take_snapshot
@@ -46,6 +46,19 @@ def test_the_prompt_comes_with_each_pair(run, answers):
         assert api.get("/api/campaign").json()["question"] == "Better?"
         assert take_snapshot(store).authors.tolist() == list("abc") * 3
         assert people.local_person(store)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("", "Say *0*,\nplease."), ("markdown:", "<p>Say <em>0</em>,\nplease.</p>")]
+)
+def test_an_answer_is_seen_with_its_prompt(run, answers, kind, shown):
+    assert run(*ALL, "--prompt", f"{kind}prompt")[0] == 0
+    with Store("c.db") as store, client_of(store) as api:
+        me = people.local_person(store)
+        lease = leases.next_pair(store, me)
+        leases.answer(store, me, lease.token, "left")
+        at = int(str(store.items.features.index[lease.left])[1])  # which prompt it answers
+        assert shown.replace("0", str(at)) in api.get("/answers/1").text
 
 
 def test_prompts_may_be_markdown_and_can_do_no_harm(run, answers):

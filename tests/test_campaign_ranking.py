@@ -35,7 +35,12 @@ def test_the_table_has_all_and_a_group_only_where_there_are_groups(rankings):
 @pytest.mark.parametrize(
     ("parts", "caption"),
     [
-        ([["text", "a\n\n b"], ["markdown", "# c"]], Caption("x", "g", "a b # c", None)),
+        ([["text", "a\n\n b"], ["markdown", "# c"]], Caption("x", "g", "a b c", None)),
+        (
+            [["markdown", "**In short:** `f` is\n\n- *new*\n> 3 > 2 - 1"]],
+            Caption("x", "g", "In short: f is new 3 > 2 - 1", None),
+        ),
+        ([["text", "# **as it is**"]], Caption("x", "g", "# **as it is**", None)),
         ([["text", "a" * 500]], Caption("x", "g", "a" * (LONGEST - 1) + "…", None)),
         ([["audio", "s.mp3"], ["image", "p.png"], ["image", "q.png"]], Caption("x", "g", "", 1)),
         ("nonsense", Caption("x", "g", "", None)),

@@ -22,6 +22,13 @@ def test_a_folder_is_for_this_machine_only(tmp_path, make, run, options):
     assert "an invite is to one campaign; serve each with a pairsmith label of its own" in err
 
 
+def test_the_help_says_that_a_folder_works(run):
+    code, out, _ = run("label", "--help")
+    assert code == 0
+    assert "CAMPAIGN|FOLDER" in out
+    assert "pairsmith label campaigns/" in out
+
+
 def test_an_empty_folder_says_what_to_do(tmp_path, run):
     code, out, err = run("label", str(tmp_path), "--no-open")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -46,7 +53,7 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
                 break
             except httpx.TransportError:
                 time.sleep(0.05)
-        ports = {name: port for port, name in re.findall(r":(\d+)/\">Label.*?<td>(\w+)\?</td>", page, re.DOTALL)}
+        ports = dict(re.findall(r">(\w+)\?</td>.*?:(\d+)/\">Label", page, re.DOTALL))
         assert ports.keys() == {"one", "two"}
         assert "other.db is no campaign of pairsmith" in page
         for name, port in ports.items():

@@ -30,17 +30,13 @@ class Figure(NamedTuple):
     out_of: str | None = None  # the key of the number that it is a part of
 
 
-class Learned(NamedTuple):
-    heading: str
-    key: str  # of the report's `learned`
-    format: str
-    means: str
+class Value(NamedTuple):
+    """A value of the last report: a tile, or a column of a table."""
 
-
-class Column(NamedTuple):
     heading: str
-    key: str  # of a row of the report's `people`
-    format: str  # in which the script writes it: text, seconds, number, percent, share, interval, error, right or list
+    key: str
+    format: str  # in which the script writes it, one of its `formats`
+    means: str = ""  # the words that explain it on the page
 
 
 FIGURES = (
@@ -51,33 +47,38 @@ FIGURES = (
     Figure("Skipped", "skipped"),
     Figure("Taken back", "undone"),
 )
-LEARNED = (
-    Learned("Doubt", "doubt", "percent", "the chance that two items stand in the wrong order"),
-    Learned("Reliability", "reliability", "number", "the share of how scores differ that is known"),
-    Learned("Features explain", "explained", "share", "of how scores differ; the rest is the items' own"),
-    Learned("Foretold right", "agreement", "measured_share", "of the random pairs, before they were answered"),
-    Learned("AUC", "auc", "measured_number", "of the same forecasts; 0.5 is chance"),
+LEARNED = (  # of the report's `learned`
+    Value("Doubt", "doubt", "percent", "the chance that two items stand in the wrong order"),
+    Value("Reliability", "reliability", "number", "the share of how scores differ that is known"),
+    Value("Features explain", "explained", "share", "of how scores differ; the rest is the items' own"),
+    Value("Foretold right", "agreement", "measured_share", "of the random pairs, before they were answered"),
+    Value("AUC", "auc", "measured_number", "of the same forecasts; 0.5 is chance"),
 )
-PEOPLE_COLUMNS = (
-    Column("Name", "name", "text"),
-    Column("Answers", "answers", "text"),
-    Column("Median time", "seconds", "seconds"),
-    Column("Left", "share_left", "share"),
-    Column("Foretold right", "foretold", "interval"),
-    Column("On the same pairs", "agrees_on_repeated", "interval"),
-    Column("Slope", "slope", "error"),
-    Column("Side bias", "bias", "error"),
-    Column("Infit", "infit", "number"),
-    Column("Gold right", "gold", "right"),  # counted when it is shown
-    Column("Look at", "flags", "list"),
+PEOPLE_COLUMNS = (  # of a row of the report's `people`
+    Value("Name", "name", "text"),
+    Value("Answers", "answers", "text"),
+    Value("Median time", "seconds", "seconds"),
+    Value("Left", "share_left", "share"),
+    Value(
+        "Foretold right",
+        "foretold",
+        "interval",
+        "of somebody's random pairs, before they were answered, and a 90% interval; a coin has 50%",
+    ),
+    Value("On the same pairs", "agrees_on_repeated", "interval", "other answers that are the same, and a 90% interval"),
+    Value("Slope", "slope", "error", "how well somebody tells items apart, beside the others; 1 is usual, 0 at random"),
+    Value("Side bias", "bias", "error", "above 0 for what is shown left"),
+    Value("Infit", "infit", "number", "1 is as it should be, more is erratic"),
+    Value("Gold right", "gold", "right"),  # counted when it is shown
+    Value("Look at", "flags", "list"),
 )
-JUDGE_COLUMNS = (  # of the report's `judges`
-    Column("Program", "name", "text"),
-    Column("Pairs that people answered too", "pairs", "text"),
-    Column("Agrees with people", "agrees", "share"),
-    Column("90% from", "low", "share"),
-    Column("to", "high", "share"),
-    Column("People with each other", "people", "share"),
+JUDGE_COLUMNS = (  # of a row of the report's `judges`
+    Value("Program", "name", "text"),
+    Value("Pairs that people answered too", "pairs", "text"),
+    Value("Agrees with people", "agrees", "share"),
+    Value("90% from", "low", "share"),
+    Value("to", "high", "share"),
+    Value("People with each other", "people", "share"),
 )
 
 

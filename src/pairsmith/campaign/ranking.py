@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 LONGEST = 160  # characters of a text that are shown
+MARKS = re.compile(r"\*+|`+|^[ \t]*(?:#+|>|[-+])[ \t]+", re.MULTILINE)  # of Markdown; a line does not need them
 COLUMNS = ("row", "rank", "score", "low", "high", "best", "worst", "in_top")  # as `report` has them
 
 
@@ -87,7 +89,7 @@ class Rankings:
 def _caption(name: str, group: str | None, parts: Any) -> Caption:
     """Whatever a foreign database holds for parts."""
     texts = [
-        value
+        MARKS.sub("", value) if kind == "markdown" else value
         for part in (parts if isinstance(parts, list) else ())
         if isinstance(part, list) and len(part) == 2
         for kind, value in [part]

@@ -12,7 +12,7 @@ import typer
 
 from pairsmith.campaign import counted
 from pairsmith.cli.campaign_people import confirm, wants
-from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
+from pairsmith.cli.opening import needs_app, open_campaign, say, shown
 
 if TYPE_CHECKING:
     import socket
@@ -46,7 +46,14 @@ def check_origin(store: Store, trusted: bool) -> None:
 
 
 def label(
-    target: Campaign,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A campaign, an SQLite file or a postgresql:// URL; or a folder, whose campaigns are listed and served"
+            " on this machine.",
+            metavar="CAMPAIGN|FOLDER",
+        ),
+    ],
     host: Annotated[
         str, typer.Option(help="The address to serve at; beyond this machine, everybody needs an invite.")
     ] = "127.0.0.1",
@@ -67,6 +74,8 @@ def label(
     """Serve a campaign to the people who label, or list and serve all those of a folder to you.
 
     [bold]pairsmith label retina.db[/bold]
+
+    [bold]pairsmith label campaigns/[/bold]
     """
     if os.path.isdir(target):
         from pairsmith.cli.label_folder import label_folder

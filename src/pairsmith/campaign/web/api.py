@@ -341,19 +341,26 @@ def enrolling(store: Store, access: Access) -> APIRouter:
 def _pair(store: Store, lease: Lease | None) -> Pair | None:
     if lease is None:
         return None
-    left, right = (
-        [part_of(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
-        for row in (lease.left, lease.right)
-    )
-    text, names = store.prompt(lease.left), store.items.features.index
-    prompt = None if text is None else part_of(lease.left, 0, store.settings.prompt_kind, text)
+    prompt, left, right = prompt_of(store, lease.left), parts_of(store, lease.left), parts_of(store, lease.right)
+    names = store.items.features.index
     ids = {"left_id": names[lease.left], "right_id": names[lease.right]}
     number, question, instructions = store.wording(lease.wording)
     wording = Wording(number=number, question=question, instructions=render(instructions))
     return Pair(lease=lease.token, prompt=prompt, left=left, right=right, wording=wording, **ids)
 
 
-def part_of(row: int, at: int, kind: str, value: str) -> Part:
+def parts_of(store: Store, row: int) -> list[Part]:
+    """What is shown of an item."""
+    return [_part(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
+
+
+def prompt_of(store: Store, row: int) -> Part | None:
+    """What an item answers, where there is a prompt."""
+    text = store.prompt(row)
+    return None if text is None else _part(row, 0, store.settings.prompt_kind, text)
+
+
+def _part(row: int, at: int, kind: str, value: str) -> Part:
     if kind in MEDIA:
         return Part.model_validate({"kind": kind, "url": f"/media/{row}/{at}"})
     if kind == "markdown":

@@ -15,7 +15,7 @@ from pairsmith.campaign import browse, corrections, wordings
 from pairsmith.campaign.schema import SECOND
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.access import Access
-from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, part_of
+from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, parts_of, prompt_of
 from pairsmith.campaign.web.markdown import render
 from pairsmith.campaign.web.pages import TEMPLATES
 
@@ -108,12 +108,9 @@ def correcting(store: Store, access: Access) -> APIRouter:
             found = browse.one(connection, number)
         if found is None:
             raise HTTPException(404, "there is no such answer")
-        sides = {
-            side: [part_of(row, at, kind, value) for at, (kind, value) in enumerate(store.parts(row))]
-            for side, row in (("left", found.left_row), ("right", found.right_row))
-        }
-        wording = store.wording(found.wording)
-        shown = {"answer": found, "sides": sides, "wording": wording, "when": when,
+        prompt, wording = prompt_of(store, found.left_row), store.wording(found.wording)
+        sides = {"left": parts_of(store, found.left_row), "right": parts_of(store, found.right_row)}
+        shown = {"answer": found, "prompt": prompt, "sides": sides, "wording": wording, "when": when,
                  "instructions": render(wording.instructions)}  # fmt: skip
         return TEMPLATES.TemplateResponse(request, "answer.html", shown)
 

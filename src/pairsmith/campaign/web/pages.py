@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Request
 from fastapi import Path as InPath
@@ -19,6 +19,7 @@ from pairsmith.campaign.web.api import COMMENT, INSTRUCTIONS, QUESTION
 from pairsmith.campaign.web.markdown import render
 
 Language = Annotated[str | None, Query(max_length=16)]
+Token = Annotated[str, InPath(max_length=64)]
 TEMPLATES = Jinja2Templates(directory=Path(__file__).parent / "templates")
 
 
@@ -29,41 +30,13 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
     @router.get("/")
     def label_page(request: Request, lang: Language = None) -> HTMLResponse:
         access.person(request, "labeller")
-        language = languages.choose(lang, request.headers.get("accept-language", ""))
-        words, settings, wording = languages.WORDS[language], store.settings, wordings.current(store)
-        shown = {
-            "settings": settings,
-            "question": wording.question,
-            "instructions": render(wording.instructions),
-            "longest_comment": COMMENT,
-            "language": language,
-            "languages": {name: words["language"] for name, words in languages.WORDS.items()},
-            "words": words,
-            "setup": {
-                "words": words,
-                "viewing": settings.viewing_seconds,
-                "lease": settings.lease_seconds,
-                "graded": settings.graded,
-                "instructions": wording.instructions.strip() != "",
-                "wording": wording.number,
-            },
-        }
-        return TEMPLATES.TemplateResponse(request, "label.html", shown)
+        return TEMPLATES.TemplateResponse(request, "label.html", _label(store, _language(request, lang)))
 
     @router.get("/dashboard")
     def dashboard_page(request: Request) -> HTMLResponse:
         access.person(request, "organiser")
-        shown = {
-            "wording": wordings.current(store),
-            "longest": {"question": QUESTION, "instructions": INSTRUCTIONS},
-            "figures": dashboard.FIGURES,
-            "learned": dashboard.LEARNED,
-            "people_columns": dashboard.PEOPLE_COLUMNS,
-            "actions": goals.ACTIONS,
-            "judge_columns": dashboard.JUDGE_COLUMNS,
-            "groups": Rankings(store).groups() if store.settings.grouped else [],
-        }
-        return TEMPLATES.TemplateResponse(request, "dashboard.html", shown)
+        may_label = access.local or access.is_known(request)
+        return TEMPLATES.TemplateResponse(request, "dashboard.html", _dashboard(store) | {"may_label": may_label})
 
     @router.get("/api")
     def api_page(request: Request) -> HTMLResponse:
@@ -76,31 +49,76 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
         return JSONResponse(app.openapi())
 
     @router.get("/join/{token}")
-    def join(request: Request, token: Annotated[str, InPath(max_length=64)], lang: Language = None) -> Response:
-        return access.enter(request, token, "labeller", f"/?lang={lang}" if lang in languages.WORDS else "/")
+    def join(request: Request, token: Token, lang: Language = None) -> Response:
+        return access.enter(request, token, "labeller", _onward(lang))
 
     @router.get("/enrol/{token}")
-    def enrol(request: Request, token: Annotated[str, InPath(max_length=64)], lang: Language = None) -> Response:
-        onward = f"/?lang={lang}" if lang in languages.WORDS else "/"
+    def enrol(request: Request, token: Token, lang: Language = None) -> Response:
         if access.is_known(request):  # who opens the link again takes no second place
-            return RedirectResponse(onward, 303)
+            return RedirectResponse(_onward(lang), 303)
         places = enrolment.places_left(store, token)
         if places is None:
             raise HTTPException(401, enrolment.VOID)
-        language = languages.choose(lang, request.headers.get("accept-language", ""))
-        words = languages.WORDS[language]
-        shown = {
-            "question": wordings.current(store).question,
-            "places": places,
-            "longest": people.LONGEST,
-            "language": language,
-            "words": words,
-            "setup": {"words": words, "link": token, "onward": onward},
-        }
-        return TEMPLATES.TemplateResponse(request, "enrol.html", shown)
+        shown = _enrol(store, _language(request, lang), {"link": token, "onward": _onward(lang)})
+        return TEMPLATES.TemplateResponse(request, "enrol.html", shown | {"places": places})
 
     @router.get("/organise/{token}")
-    def organise(request: Request, token: Annotated[str, InPath(max_length=64)]) -> Response:
+    def organise(request: Request, token: Token) -> Response:
         return access.enter(request, token, "organiser", "/dashboard")
 
     return router
+
+
+def _language(request: Request, asked: str | None) -> str:
+    return languages.choose(asked, request.headers.get("accept-language", ""))
+
+
+def _onward(lang: str | None) -> str:
+    """The label page, in the language that a link asks for."""
+    return f"/?lang={lang}" if lang in languages.WORDS else "/"
+
+
+def _label(store: Store, language: str) -> dict[str, Any]:
+    """What the label page shows; its script finds `setup` on it."""
+    words, settings, wording = languages.WORDS[language], store.settings, wordings.current(store)
+    return {
+        "settings": settings,
+        "question": wording.question,
+        "instructions": render(wording.instructions),
+        "longest_comment": COMMENT,
+        "language": language,
+        "languages": {name: words["language"] for name, words in languages.WORDS.items()},
+        "words": words,
+        "setup": {
+            "words": words,
+            "viewing": settings.viewing_seconds,
+            "lease": settings.lease_seconds,
+            "graded": settings.graded,
+            "instructions": wording.instructions.strip() != "",
+            "wording": wording.number,
+        },
+    }
+
+
+def _dashboard(store: Store) -> dict[str, Any]:
+    return {
+        "wording": wordings.current(store),
+        "longest": {"question": QUESTION, "instructions": INSTRUCTIONS},
+        "figures": dashboard.FIGURES,
+        "learned": dashboard.LEARNED,
+        "people_columns": dashboard.PEOPLE_COLUMNS,
+        "actions": goals.ACTIONS,
+        "judge_columns": dashboard.JUDGE_COLUMNS,
+        "groups": Rankings(store).groups() if store.settings.grouped else [],
+    }
+
+
+def _enrol(store: Store, language: str, setup: dict[str, str]) -> dict[str, Any]:
+    words = languages.WORDS[language]
+    return {
+        "question": wordings.current(store).question,
+        "longest": people.LONGEST,
+        "language": language,
+        "words": words,
+        "setup": {"words": words, **setup},
+    }

@@ -48,7 +48,6 @@ export function chart(id, points, ahead, format, otherwise) {
     draw(svg, "text", { x: x(value), y: height - 22, "text-anchor": "middle" }, value);
   }
   draw(svg, "text", { x: x(most / 2), y: height - 4, "text-anchor": "middle" }, "answers");
-  const ends = [];
   const spoken = [];
   for (const [line, kind, name] of [[known, "one", "now"], [ahead, "two", `after ${counted(most, "answer")}`]]) {
     if (line.length === 0) continue;
@@ -65,10 +64,8 @@ export function chart(id, points, ahead, format, otherwise) {
       draw(dot, "title", {}, `${counted(point.answers, "answer")}: ${interval(point, format)}`);
     }
     const last = line[line.length - 1];
-    const taken = ends.find((place) => Math.abs(place - y(last.value)) < 12);
-    const place = taken === undefined ? y(last.value) : taken + (y(last.value) < taken ? -12 : 12);
-    ends.push(place);
-    draw(svg, "text", { class: `end ${kind}`, x: width - right + 6, y: place + 4 }, format(last.value));
+    const goesOn = last.answers < most; // then its end is inside, and what it says stands above the curve that goes on
+    draw(svg, "text", { class: `end ${kind}`, x: x(last.answers) + 6, y: y(last.value) + (goesOn ? -6 : 4) }, format(last.value));
     spoken.push(`${name} ${interval(last, format)}`);
   }
   svg.setAttribute("aria-label", `After ${counted(known[known.length - 1].answers, "answer")}: ${spoken.join(", ")}`);

@@ -1,7 +1,7 @@
 // The dashboard: what the server reports, drawn again whenever it differs.
 
 import { chart } from "./charts.js";
-import { ask, find, pause } from "./common.js";
+import { ask, counted, find, pause } from "./common.js";
 import { listenToActs, tellCourse } from "./course.js";
 import { excludeButton, tellLeftOut } from "./organise.js";
 import { refresh } from "./ranking.js";
@@ -19,26 +19,19 @@ const formats = {
   error: (value) => (value?.length !== 2 ? "–" : `${value[0].toFixed(2)} ± ${value[1].toFixed(2)}`),
   right: (value) => (value == null ? "–" : `${value[0]} of ${value[1]}`),
   list: (value) => (value ?? []).join("; "),
-  measured_share: (found) => measured(found, whole),
-  measured_number: (found) => measured(found, (value) => value.toFixed(2)),
+  measured_share: (found) => formats.share(found?.value),
+  measured_number: (found) => formats.number(found?.value),
 };
 
 function whole(value) {
   return `${Math.round(100 * value)}%`;
 }
 
-// A figure with its interval, by so many random pairs.
-function measured(found, format) {
-  if (found == null) return "–";
-  const said = document.createElement("small");
-  if (found.value === null) {
-    said.textContent = `too few random pairs yet (${found.number})`;
-    return said;
-  }
-  said.textContent = ` ${format(found.low)} to ${format(found.high)}, ${found.number} pairs`;
-  const both = document.createDocumentFragment();
-  both.append(format(found.value), said);
-  return both;
+// What a figure is based on that was measured: so many random pairs, and the interval that they give.
+function basis(found, format) {
+  if (found == null) return "";
+  if (found.value === null) return `too few so far: ${counted(found.number, "pair")}`;
+  return `${format(found.low)} to ${format(found.high)}, by ${counted(found.number, "pair")}`;
 }
 
 // The page has an element for each figure, whose id is the figure's key.
@@ -49,27 +42,46 @@ function fillFigures(now) {
 // Of what the model has learned the page has an element for each, which says how it is written.
 function fillLearned(learned) {
   for (const element of document.querySelectorAll("#learned [data-key]")) {
-    element.replaceChildren(formats[element.dataset.format](learned[element.dataset.key]));
+    element.textContent = formats[element.dataset.format](learned[element.dataset.key]);
+  }
+  for (const element of document.querySelectorAll("#learned [data-measured]")) {
+    const { measured, format } = element.dataset;
+    element.textContent = basis(learned[measured], (value) => formats[format]({ value }));
   }
 }
 
-// The head of the table says which columns there are.
+// A row of a table, whose head says which columns there are; on a small screen each cell says its own.
+function lineOf(table, row) {
+  const line = document.createElement("tr");
+  const heads = [...table.tHead.rows[0].cells].filter((head) => head.dataset.key);
+  line.append(...heads.map(({ dataset: { key, format }, textContent: label }, at) => {
+    const cell = document.createElement(at ? "td" : "th");
+    if (!at) cell.scope = "row";
+    Object.assign(cell.dataset, { key, label });
+    cell.textContent = formats[format](row[key]);
+    return cell;
+  }));
+  return line;
+}
+
+// The rows of a table; a column in which nothing is known of anybody is hidden.
+function fillTable(table, lines) {
+  table.tBodies[0].replaceChildren(...lines);
+  [...table.tHead.rows[0].cells].forEach((head, at) => {
+    const known = lines.some((line) => line.cells[at].firstElementChild || !["", "–"].includes(line.cells[at].textContent));
+    for (const cell of [head, ...lines.map((line) => line.cells[at])]) cell.hidden = !known;
+  });
+}
+
 function fillPeople(found, excluded) {
   const out = excluded.map((row) => ({ ...row, excluded: true, flags: ["excluded"] }));
   const rows = found.filter((row) => !out.some(({ name }) => name === row.name)).concat(out);
   if (rows.length === 0) return;
-  const columns = [...find("people").tHead.rows[0].cells].map((head) => head.dataset).filter(({ key }) => key);
-  find("people").tBodies[0].replaceChildren(...rows.map((row) => {
-    const line = document.createElement("tr");
+  fillTable(find("people"), rows.map((row) => {
+    const line = lineOf(find("people"), row);
     line.classList.toggle("flagged", row.flags?.length > 0 && !row.excluded);
     line.classList.toggle("out", row.excluded === true);
-    line.append(...columns.map(({ key, format }, at) => {
-      const cell = document.createElement(at ? "td" : "th");
-      if (!at) cell.scope = "row";
-      cell.dataset.key = key;
-      cell.textContent = formats[format](row[key]);
-      return cell;
-    }), excludeButton(row));
+    line.append(excludeButton(row));
     return line;
   }));
 }
@@ -77,12 +89,7 @@ function fillPeople(found, excluded) {
 // How far programs agree with people.
 function fillJudges(rows) {
   find("programs").hidden = rows.length === 0;
-  const columns = [...find("judges").tHead.rows[0].cells].map((head) => head.dataset);
-  find("judges").tBodies[0].replaceChildren(...rows.map((row) => {
-    const line = document.createElement("tr");
-    for (const { key, format } of columns) line.insertCell().textContent = formats[format](row[key]);
-    return line;
-  }));
+  fillTable(find("judges"), rows.map((row) => lineOf(find("judges"), row)));
 }
 
 function tellProblem(text) {
@@ -92,6 +99,7 @@ function tellProblem(text) {
 
 function tellAdvice(advice) {
   if (!advice) return;
+  find("advice").hidden = false;
   find("verdict").textContent = advice.text;
   find("advice").classList.toggle("stop", advice.stop);
   find("sentences").replaceChildren(...(advice.more || []).map((sentence) => {

@@ -5,6 +5,7 @@ import { ask, counted, find } from "./common.js";
 
 const PAGE = 100; // items asked for at once
 const AROUND = 8; // rows made beyond those on the screen
+const GROUP = 28; // characters of the name of a group that stand before the text of an item
 const REST = 80; // milliseconds after which a page is asked for: whoever scrolls past it does not need it
 
 const state = { pages: new Map(), total: 0, low: 0, high: 1, asked: 0, height: 0, pictured: false };
@@ -17,6 +18,8 @@ const address = (page) => {
   if (group) query.set("group", group.slice(1));
   return `/api/ranking?${query}`;
 };
+
+const shortened = (name) => (name.length > GROUP ? `${name.slice(0, GROUP - 1).trimEnd()}…` : name);
 
 // How far right a score is, in percent.
 const place = (score) => `${(100 * (score - state.low)) / (state.high - state.low || 1)}%`;
@@ -49,7 +52,8 @@ function lineOf(item, at) {
   const words = part(line, "span", "words");
   words.title = item.id;
   part(words, "b", "", item.id);
-  const said = [item.group, item.text === item.id ? "" : item.text].filter(Boolean).join(" · ");
+  const group = find("group")?.value ? "" : shortened(item.group ?? "");
+  const said = [group, item.text === item.id ? "" : item.text].filter(Boolean).join(" · ");
   if (said) part(words, "span", "said", said);
   const drawing = draw(line, "svg", { role: "img", "aria-label":
     `Score ${item.score.toFixed(2)}, ${item.low.toFixed(2)} to ${item.high.toFixed(2)}; rank ${item.best} to ${item.worst}` });
