@@ -12,9 +12,9 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible
-from conftest import free_port
 from pairsmith.campaign import dashboard
 from pairsmith.campaign.web.app import create_app
+from server_fixtures import free_port
 
 MANY = 10_000
 # Chromium tells of tasks that took more than 50 ms.

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible, answerable, open_page
-from conftest import items_of
+from campaigns import items_of
 from pairsmith.campaign import schema
 from pairsmith.campaign.create import create
 from pairsmith.campaign.demo import png
