@@ -189,3 +189,15 @@ def test_closed_streams_take_nothing_with_them(tmp_path):
 def test_the_command_line_starts_without_the_app():
     code = "import sys, pairsmith.cli; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@pytest.mark.slow
+def test_pairs_of_a_table_are_selected_without_scikit_learn():
+    """Which takes a good part of a second to import, and only models need it."""
+    code = (
+        "import atexit, sys; from pairsmith import cli;"
+        "atexit.register(lambda: print('sklearn' in sys.modules, file=sys.stderr));"
+        "sys.argv[0] = 'pairsmith'; cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "select", "items.csv", "-k", "2"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 3, "False\n")
