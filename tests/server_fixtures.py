@@ -1,4 +1,4 @@
-"""Programs that tests of campaigns talk to: PostgreSQL, `pairsmith label` and an endpoint for chat completions."""
+"""What tests of campaigns talk to: PostgreSQL, `pairsmith label`, its pages alone, an endpoint for chat completions."""
 
 import json
 import os
@@ -15,6 +15,9 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 import sqlalchemy as sa
+import uvicorn
+
+from pairsmith.campaign.web.app import create_app
 
 
 def free_port():
@@ -103,6 +106,32 @@ def serve():
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+@pytest.fixture
+def served():
+    """served(store, local=True) -> the URL of its pages, by a thread of this process; nothing plans or reports behind.
+
+    That is `serve` without what takes seconds: two processes that import everything.
+    """
+    started = []
+
+    def start(store, **options):
+        port = free_port()
+        config = uvicorn.Config(create_app(store, **options), port=port, log_level="error", timeout_graceful_shutdown=1)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        started.append((server, thread))
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{port}"
+
+    yield start
+    for server, thread in started:
+        server.should_exit = True
+        thread.join(20)
 
 
 @pytest.fixture

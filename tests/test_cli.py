@@ -199,5 +199,7 @@ def test_pairs_of_a_table_are_selected_without_scikit_learn():
         "atexit.register(lambda: print('sklearn' in sys.modules, file=sys.stderr));"
         "sys.argv[0] = 'pairsmith'; cli.main()"
     )
-    done = subprocess.run([sys.executable, "-c", code, "select", "items.csv", "-k", "2"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "select", "items.csv", "-k", "2"], capture_output=True, text=True
+    )
     assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 3, "False\n")
