@@ -69,7 +69,7 @@ def by_products(Z, low, high):
 HARD = {
     "gaussian, k past d": (gaussian(300, 12), 60, 1e-4),
     "one feature": (gaussian(300, 1), 40, 1e-3),
-    "more features than items": (gaussian(60, 150), 80, 1e-4),
+    "more features than items": (gaussian(40, 90), 50, 1e-4),
     "low rank": (gaussian(300, 3) @ gaussian(3, 20, 1), 40, 1e-4),
     "offset of 1e6": (gaussian(300, 8) + 1e6, 40, 1e-2),
     "columns from 1e-6 to 1e6": (gaussian(300, 7) * 10.0 ** np.arange(-6, 7, 2), 40, 1e-6),
@@ -151,10 +151,10 @@ def test_against_exact_arithmetic(ridge, scales):
 
 @pytest.mark.slow
 def test_at_scale():
-    """The paper's largest problem: ten steps of the 200, against every one of 112,492,500 pairs in float64."""
+    """The paper's largest problem: four steps of the 200, against every one of 112,492,500 pairs in float64."""
     X = gaussian(15_000, 400)
     selection = ps.select(X, 200, ridge=1e-4, labeled=range(30), algorithm="engine")
-    steps = np.random.default_rng(1).choice(200, 10, replace=False)
+    steps = [0, 71, 143, 199]
     assert_farthest(X, selection, range(30), steps)
     assert selection.diagnostics["scans"] < 10
 
