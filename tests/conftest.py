@@ -1,6 +1,7 @@
 import shutil
 
 import pytest
+import threadpoolctl
 from hypothesis import HealthCheck, settings
 
 from pairsmith.files.items import read_items
@@ -46,6 +47,13 @@ def browser_type_launch_args():
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
     return {"executable_path": path, "args": flags}
+
+
+@pytest.fixture
+def two_blas_threads():
+    """BLAS with more than one thread, as users have it; `make test` leaves one to each of its processes."""
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        yield
 
 
 @pytest.fixture

@@ -159,6 +159,7 @@ def test_at_scale():
     assert selection.diagnostics["scans"] < 10
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_from_several_threads_and_blas_is_left_as_it_was():
     before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
     problems = [gaussian(900, 20, seed) for seed in range(4)]
@@ -243,6 +244,7 @@ def test_from_a_forked_process():
             np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_under_threadpool_limits():
     X = gaussian(800, 15)
     expected = _in_another_process(X)
@@ -252,6 +254,7 @@ def test_under_threadpool_limits():
         assert limits == {1}
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_is_given_back_after_an_interrupt():
     before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
 
