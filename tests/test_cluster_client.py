@@ -115,7 +115,7 @@ def test_on_the_command_line(shared, tmp_path, run):
         command = [sys.executable, "-m", "pairsmith.cli", *words, "--dask", where]
         there = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert there.stdout == alone, there.stderr
-        assert there.stderr == "" or where == "local:2"  # where workers of its own may say goodbye
+        assert there.stderr == "" or where == "local:2"
 
 
 def test_no_cluster_on_the_command_line_is_one_line(tmp_path, run):
