@@ -23,7 +23,11 @@ FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
 demo: .venv/demo
 	@$(BIN)/python experiments/demo.py
 
-# Three processes, each with whole files of tests: most of a test's time is waiting for others.
+# Three processes, each with whole files of tests: most of a test's time is waiting for others. BLAS has one thread in
+# each, since threads of three processes would wait for each other; and what they start finds compiled modules.
+test quick test-oldest: export OMP_NUM_THREADS := 1
+unexport PYTHONDONTWRITEBYTECODE
+
 test: check .venv/debian
 	@$(BIN)/pytest $(PROCESSES)
 

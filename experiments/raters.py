@@ -48,7 +48,7 @@ def campaign(each: int, seed: int) -> CampaignSnapshot:
             pd.DataFrame({"first": first, "second": second, "outcome": outcome, "left": left, "labeller": name})
         )
     given = pd.concat(answers, ignore_index=True)
-    given = given.assign(elsewhere=False, strength="", comment="", seconds=1.0, at=np.arange(len(given)))
+    given = given.assign(elsewhere=False, why="random", strength="", comment="", seconds=1.0, at=np.arange(len(given)))
     nothing = np.zeros(0, dtype=np.int64)
     items = pd.DataFrame(X, index=[str(row) for row in range(ITEMS)])
     return CampaignSnapshot(items, None, nothing, nothing, nothing.reshape(0, 2), 0, given)
@@ -62,7 +62,7 @@ def flagged(each: int, seed: int) -> list[dict[str, object]]:
     return [
         {"who": row["name"].split()[0], **{name: any(flag.startswith(begins) for flag in row["flags"])
                                            for name, begins in FLAGS.items()}}
-        for row in rate(snapshot, model)
+        for row in rate(snapshot, model, np.full(len(snapshot.answers), np.nan))
     ]  # fmt: skip
 
 

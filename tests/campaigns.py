@@ -1,6 +1,7 @@
 """What tests of campaigns share."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from fastapi.testclient import TestClient
 
 from pairsmith.campaign import database, leases, people
 from pairsmith.campaign.web.app import create_app
+from pairsmith.files.items import Items
 
 # A table of items is made a campaign; the fixture `folder` has the table.
 CREATE = ["campaign", "create", "c.db", "--items", "items.csv", "--features", "f_*", "-k", "6", "--question", "Which?"]
@@ -38,6 +40,13 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+def items_of(n=12, d=3, seed=0):
+    """So many items with random features, named by their numbers."""
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    features = pd.DataFrame(X, index=[f"{row:03d}" for row in range(n)], columns=[f"f_{c}" for c in range(d)])
+    return Items(Path("items.csv"), features)
 
 
 def invite_people(store, count):

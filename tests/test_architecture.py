@@ -90,6 +90,13 @@ def test_every_module_has_its_tests():
     assert set(TESTED_WITH) <= set(wanted)
 
 
+def test_tests_of_experiments_are_named_after_their_scripts():
+    here = Path(__file__).parent
+    tested = {path.stem.removeprefix("test_experiments_") for path in here.glob("test_experiments*.py")}
+    assert tested
+    assert tested <= {path.stem for path in (here.parent / "experiments").glob("*.py")}
+
+
 def test_the_sdist_has_all_that_its_tests_and_readers_need():
     root = Path(__file__).parent.parent
     packed = {file.distribution_path for file in SdistBuilder(str(root)).recurse_included_files()}

@@ -13,6 +13,7 @@ def blas_threads():
     return [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_one_thread_until_the_last_has_left():
     before = blas_threads()
     with blas.single_threaded_blas():

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import wave
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -85,10 +86,21 @@ class Labeller:
 
 
 @pytest.fixture
-def at_work(browser, campaign, serve):
+def at_work(browser, campaign, served):
     """at_work(device, ...) -> a Labeller on a page of that shape."""
-    url, _ = serve(str(campaign))
-    store = Store(str(campaign))
+    with Store(str(campaign)) as store, labellers(browser, served(store), store) as start:
+        yield start
+
+
+@pytest.fixture
+def reported(browser, campaign, serve):
+    """The same, by the command that also plans and reports."""
+    with Store(str(campaign)) as store, labellers(browser, serve(str(campaign))[0], store) as start:
+        yield start
+
+
+@contextmanager
+def labellers(browser, url, store):
     contexts = []
 
     def start(**device):
@@ -98,12 +110,11 @@ def at_work(browser, campaign, serve):
     yield start
     for context in contexts:
         context.close()
-    store.close()
 
 
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_the_whole_story(at_work, campaign, device, tmp_path):
-    me = at_work(**device)
+def test_the_whole_story(reported, campaign, device, tmp_path):
+    me = reported(**device)
     page = me.page
     me.open()
     me.pair()
@@ -163,7 +174,7 @@ def test_the_whole_story(at_work, campaign, device, tmp_path):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
     # It updates by itself.
-    other = at_work(**device)
+    other = reported(**device)
     other.open()
     other.choose(lambda: other.page.keyboard.press("ArrowLeft"))
     expect(page.locator("#answers")).to_have_text("22", timeout=10_000)
@@ -181,8 +192,8 @@ def test_the_whole_story(at_work, campaign, device, tmp_path):
     assert (table["seconds"] > 0).all()
 
 
-def test_in_the_dark_and_by_tab_alone(at_work):
-    me = at_work(**DESKTOP, color_scheme="dark")
+def test_in_the_dark_and_by_tab_alone(reported):
+    me = reported(**DESKTOP, color_scheme="dark")
     me.open()
     me.pair()
     accessible(me.page)
@@ -264,7 +275,7 @@ def test_two_tabs_count_once_and_say_so(at_work, campaign):
     assert two.pair() == one.pair()
 
 
-def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
+def test_sounds_play_and_keys_answer(browser, tmp_path, make, served):
     with wave.open(str(tmp_path / "hum.wav"), "wb") as sound:
         sound.setnchannels(1)
         sound.setsampwidth(2)
@@ -273,7 +284,7 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
     store = make(
         str(tmp_path / "t.db"), parts=[[("audio", str(tmp_path / "hum.wav")), ("text", "hum")]] * 12, media=tmp_path
     )
-    url, _ = serve(str(tmp_path / "t.db"))
+    url = served(store)
     page = browser.new_page()
     page.goto(url)
     left, right = (page.locator(f"#{side} audio") for side in ("left", "right"))
@@ -323,9 +334,9 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, serve):
     page.close()
 
 
-def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, serve):
+def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), parts=[[("text", 500 * "long ")]] * 6 + [[("text", "short")]] * 6)
-    url, _ = serve(str(tmp_path / "t.db"))
+    url = served(store)
     page = browser.new_page()
     page.set_viewport_size({"width": 800, "height": 500})
     page.goto(url)
@@ -354,11 +365,11 @@ def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, serve):
     page.close()
 
 
-def test_script_in_item_text_does_not_run(browser, tmp_path, make, serve):
+def test_script_in_item_text_does_not_run(browser, tmp_path, make, served):
     evil = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     parts = [[("text", evil), ("markdown", f"**bold** {evil} [link](javascript:document.title='owned')")]] * 12
-    make(str(tmp_path / "t.db"), parts=parts, question=f"Which? {evil}", instructions=evil)
-    url, _ = serve(str(tmp_path / "t.db"))
+    store = make(str(tmp_path / "t.db"), parts=parts, question=f"Which? {evil}", instructions=evil)
+    url = served(store)
     page = browser.new_page()
     page.goto(url)
     expect(page.locator("#left .plain")).to_have_text(evil)

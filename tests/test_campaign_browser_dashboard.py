@@ -7,9 +7,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from browsing import DESKTOP, PHONE, accessible, served
+from browsing import DESKTOP, PHONE, accessible
 from pairsmith.campaign import dashboard
-from pairsmith.campaign.web.app import create_app
 
 MANY = 10_000
 # Chromium tells of tasks that took more than 50 ms.
@@ -29,7 +28,7 @@ SCROLL = """async () => {
 
 
 @pytest.fixture
-def address(tmp_path, make):
+def address(tmp_path, make, served):
     """The dashboard of 10,000 items with pictures, ranked by a report of 400 answers; nothing computes behind it."""
     for number in range(20):
         Image.new("RGB", (640, 480), (12 * number, 80, 120)).save(tmp_path / f"{number}.png")
@@ -46,8 +45,7 @@ def address(tmp_path, make):
             "advice": {"stop": False, "text": "Go on.", "more": ["One more thing."]},
         },
     )  # fmt: skip
-    with served(create_app(store)) as url:
-        yield f"{url}/dashboard"
+    return f"{served(store)}/dashboard"
 
 
 def test_ten_thousand_items_are_scrolled_and_searched_without_a_pause(browser, address):
@@ -83,17 +81,17 @@ def assert_scale_below_intervals(page):
     assert abs(drawn["x"] + drawn["width"] - scale["x"] - scale["width"]) <= 24  # its padding, the scroll bar
 
 
-def test_where_nothing_has_a_picture_there_is_no_room_for_one(browser, tmp_path, make):
+def test_where_nothing_has_a_picture_there_is_no_room_for_one(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"))
     rows = [[row, row + 1, -row, -row - 1, 1 - row, 1, 12, 0.5] for row in range(12)]
     dashboard.save_report(store, dashboard.EMPTY_REPORT | {"answers": 8, "ranking": rows})
-    with served(create_app(store)) as url:
-        for device in (DESKTOP, PHONE):
-            context = browser.new_context(**device)
-            page = context.new_page()
-            page.goto(f"{url}/dashboard")
-            expect(page.locator("#rows .rank").first).to_be_visible()
-            rank, words = (page.locator(f"#rows .{kind}").first.bounding_box() for kind in ("rank", "words"))
-            assert 0 < words["x"] - rank["x"] - rank["width"] < 20
-            assert_scale_below_intervals(page)
-            context.close()
+    url = served(store)
+    for device in (DESKTOP, PHONE):
+        context = browser.new_context(**device)
+        page = context.new_page()
+        page.goto(f"{url}/dashboard")
+        expect(page.locator("#rows .rank").first).to_be_visible()
+        rank, words = (page.locator(f"#rows .{kind}").first.bounding_box() for kind in ("rank", "words"))
+        assert 0 < words["x"] - rank["x"] - rank["width"] < 20
+        assert_scale_below_intervals(page)
+        context.close()

@@ -9,7 +9,6 @@ from browsing import DESKTOP, PHONE, accessible, answerable
 from pairsmith.campaign import enrolment, goals
 from pairsmith.campaign.goals import Goals
 from pairsmith.campaign.snapshot import take_snapshot
-from pairsmith.campaign.store import Store
 
 
 @pytest.fixture
@@ -40,11 +39,11 @@ def answer(page):
 
 
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_enrol_answer_to_the_end_of_the_budget_and_be_thanked(tmp_path, make, serve, page_of, device):
+def test_enrol_answer_to_the_end_of_the_budget_and_be_thanked(tmp_path, make, served, page_of, device):
     target = str(tmp_path / "t.db")
     store = make(target, n=8, k=10, goals=Goals(answers=6))
     link = enrolment.open_places(store, 2)
-    url, _ = serve(target, "--invited")
+    url = served(store, local=False)
     anna, ben = page_of(device), page_of(device, "es-MX")
     anna.goto(f"{url}/enrol/{link}")
     accessible(anna)
@@ -72,10 +71,10 @@ def test_enrol_answer_to_the_end_of_the_budget_and_be_thanked(tmp_path, make, se
     expect(anna.locator("#pair")).to_have_attribute("data-lease", re.compile("."), timeout=15_000)
 
 
-def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, serve, page_of):
+def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, served, page_of):
     target = str(tmp_path / "t.db")
-    make(target, n=8, k=10, answers_per_pair=3, goals=Goals(answers=20, quota=9))
-    url, _ = serve(target)
+    store = make(target, n=8, k=10, answers_per_pair=3, goals=Goals(answers=20, quota=9))
+    url = served(store)
     boss, labeller = page_of(), page_of()
     labeller.goto(url)
     expect(labeller.locator("#count")).to_have_text("0 of your 9 answered")
@@ -97,5 +96,4 @@ def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, serve, 
     answer(labeller)
     expect(labeller.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
     expect(labeller.locator("#undo")).to_be_disabled()
-    with Store(target) as store:
-        assert len(take_snapshot(store).answers) == 4
+    assert len(take_snapshot(store).answers) == 4

@@ -10,25 +10,26 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible, answerable, open_page
-from conftest import items_of
+from campaigns import items_of
 from pairsmith.campaign import schema
 from pairsmith.campaign.create import create
 from pairsmith.campaign.demo import png
 from pairsmith.campaign.prompts import Prompts
 from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
 from pairsmith.files.items import Items
 
 LONG = "\n\n".join(30 * [20 * "long "])
 
 
 @pytest.fixture
-def at_page(browser, tmp_path, make, serve):
+def at_page(browser, tmp_path, make, served):
     """at_page(device, parts=..., ...) -> a page of a new campaign, and its store."""
 
     @contextmanager
     def start(device, path="", **settings):
         store = make(str(tmp_path / "t.db"), media=tmp_path, **settings)
-        url, _ = serve(store.target)
+        url = served(store)
         context = browser.new_context(**device)
         page = context.new_page()
         page.clock.install(time=0)
@@ -262,14 +263,15 @@ def test_instructions_grades_and_comments_in_the_language_of_the_browser(at_page
         expect(dialog).to_be_hidden()  # read before
 
 
-def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path, serve):
+def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path, served):
     items = items_of(6)
     groups = np.array(["one"] * 6, dtype=object)
     prompts = Prompts("prompt", "markdown", np.array([f"**Why?**\n\n{LONG}"] * 6, dtype=object))
     shown = [[("text", f"because {row}")] for row in range(6)]
     target = str(tmp_path / "t.db")
     create(target, Items(items.path, items.features, groups), shown, question="Which?", k=9, prompts=prompts)
-    url, _ = serve(target)
+    store = Store(target)
+    url = served(store)
     for device in (DESKTOP, PHONE):
         context = browser.new_context(**device)
         page = context.new_page()
@@ -291,3 +293,4 @@ def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path
         expect(page.locator("#pair")).not_to_have_attribute("data-lease", lease)
         assert page.evaluate(scrolled) > 0  # the same prompt stays
         context.close()
+    store.close()

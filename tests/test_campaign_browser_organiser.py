@@ -42,10 +42,10 @@ def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serv
     page.close()
 
 
-def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make, serve):
+def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
     answered(store, 3)
-    url, _ = serve(str(tmp_path / "t.db"))
+    url = served(store)
     page = browser.new_page(**PHONE)
     page.goto(f"{url}/dashboard")
     page.get_by_role("link", name="All answers").click()
@@ -68,9 +68,9 @@ def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make,
     page.close()
 
 
-def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, serve):
+def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question="Which?")
-    url, _ = serve(str(tmp_path / "t.db"))
+    url = served(store)
     organiser, labeller = browser.new_page(), browser.new_page()
     open_page(labeller, url)
     labeller.wait_for_load_state("networkidle")  # it has the next pair, with the question of before
@@ -101,9 +101,9 @@ def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, se
     labeller.close()
 
 
-def test_long_instructions_do_not_keep_the_question_from_being_edited(browser, tmp_path, make, serve):
+def test_long_instructions_do_not_keep_the_question_from_being_edited(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question="Which?", instructions=6000 * "x")  # a form may send 5000
-    url, _ = serve(str(tmp_path / "t.db"))
+    url = served(store)
     page = browser.new_page()
     page.goto(f"{url}/dashboard")
     page.locator("summary").click()

@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from campaigns import CREATE, PNG, ask, client_of
-from conftest import items_of
+from campaigns import CREATE, PNG, ask, client_of, items_of
 from pairsmith.campaign import dashboard, database, leases, people, planning
 from pairsmith.campaign.create import create, read_items_and_parts
 from pairsmith.campaign.database import CampaignError
@@ -56,7 +55,7 @@ def test_creation_is_whole_or_not_at_all(target, make, tmp_path, monkeypatch):
 ON_SMALL_DISKS = """
 import json, os, resource, shutil, subprocess, sys
 from pathlib import Path
-from conftest import items_of
+from campaigns import items_of
 from pairsmith.campaign.create import create
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store

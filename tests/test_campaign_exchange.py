@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from campaigns import CREATE
-from conftest import items_of
+from campaigns import CREATE, items_of
 from pairsmith.campaign import exchange, leases, people
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.create import create

@@ -14,9 +14,9 @@ import httpx2 as httpx
 import pytest
 
 from campaigns import EVIL
-from conftest import free_port
 from pairsmith.campaign import people
 from pairsmith.campaign.web.gate import LARGEST
+from server_fixtures import free_port
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 
-from conftest import items_of
+from campaigns import items_of
 from pairsmith.campaign import items
 from pairsmith.campaign.create import create
 from pairsmith.campaign.store import Store

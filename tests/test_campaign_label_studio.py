@@ -8,8 +8,7 @@ from xml.etree import ElementTree as xml
 import numpy as np
 import pytest
 
-from campaigns import PNG, answers_of
-from conftest import items_of
+from campaigns import PNG, answers_of, items_of
 from pairsmith.campaign import exchange
 from pairsmith.campaign.answers import add
 from pairsmith.campaign.create import create

@@ -12,9 +12,9 @@ from pairsmith.campaign.store import Store
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.025, 2.0])
-def test_people_who_only_skip_do_not_make_rounds_grow(target, make, pause):
+def test_people_who_only_skip_do_not_make_rounds_grow(tmp_path, make, pause):
     clock = Clock()
-    store = make(target, n=60, k=10, clock=clock)
+    store = make(str(tmp_path / "t.db"), n=60, k=10, clock=clock)
     keep_ahead = planning.Planner(store, clock)
     anna, *others = invite_people(store, 4)
     planned = []
@@ -38,9 +38,9 @@ def test_people_who_only_skip_do_not_make_rounds_grow(target, make, pause):
     assert planned[-1] < len(take_snapshot(store).planned) <= planned[-1] + 3 * 10
 
 
-def test_rounds_go_on_where_most_pairs_cannot_be_answered(target, make):
+def test_rounds_go_on_where_most_pairs_cannot_be_answered(tmp_path, make):
     clock = Clock()
-    store = make(target, n=40, k=10, clock=clock)
+    store = make(str(tmp_path / "t.db"), n=40, k=10, clock=clock)
     keep_ahead = planning.Planner(store, clock)
     (anna,) = invite_people(store, 1)
     for turn in range(100):
@@ -78,9 +78,9 @@ class Crowd:
                 leases.answer(self.store, people.local_person(self.store), lease.token, "left")
 
 
-def test_rounds_begin_early_and_grow_where_people_are_fast(target, make, monkeypatch):
+def test_rounds_begin_early_and_grow_where_people_are_fast(tmp_path, make, monkeypatch):
     clock = Clock()
-    crowd = Crowd(make(target, n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
+    crowd = Crowd(make(str(tmp_path / "t.db"), n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
     while len(crowd.asked) < 2:
         crowd.work(0.4)
         crowd.keep_ahead()
@@ -106,9 +106,9 @@ def test_rounds_keep_their_size_where_people_are_slow(target, make, monkeypatch)
     assert crowd.idle == 0
 
 
-def test_a_round_never_outgrows_its_bounds(target, make, monkeypatch):
+def test_a_round_never_outgrows_its_bounds(tmp_path, make, monkeypatch):
     clock = Clock()
-    crowd = Crowd(make(target, n=12, k=2, clock=clock), clock, monkeypatch, rate=50, design=4)
+    crowd = Crowd(make(str(tmp_path / "t.db"), n=12, k=2, clock=clock), clock, monkeypatch, rate=50, design=4)
     for _ in range(20):
         crowd.work(0.2)
         crowd.keep_ahead()

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from campaigns import answers_of
-from conftest import items_of
+from campaigns import answers_of, items_of
 from pairsmith.campaign.answers import add
 from pairsmith.campaign.create import create
 from pairsmith.campaign.prompts import Prompts

@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from scipy.stats import chisquare
 
 import pairsmith as ps
-from campaigns import Clock, answer_next, answers_of, invite_people
-from conftest import items_of
+from campaigns import Clock, answer_next, answers_of, invite_people, items_of
 from oracle import assert_greedy
 from pairsmith.campaign import corrections, goals, learning, leases, people, planning, rounds, schema
 from pairsmith.campaign.answers import add as add_answers

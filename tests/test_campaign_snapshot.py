@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from campaigns import answer_next, answers_of
-from conftest import items_of
+from campaigns import answer_next, answers_of, items_of
 from pairsmith.campaign import leases, people, planning
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.snapshot import take_snapshot

@@ -24,8 +24,8 @@ def refused(answer, message):
 
 @pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(tmp_path):
-    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((200, 3)))
-    command = f"{sys.executable} -m pairsmith.cli select items.npy -k 15000 | head -1"
+    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((100, 3)))
+    command = f"{sys.executable} -m pairsmith.cli select items.npy -k 4000 | head -1"  # more than a pipe holds
     done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "rank,first,second,gain,logdet\n"
     assert done.stderr == ""
@@ -160,7 +160,7 @@ def test_a_warning_is_one_line_too(run):
 
 
 @pytest.mark.slow
-def test_closed_streams_take_nothing_with_them(tmp_path):
+def test_closed_streams_take_nothing_with_them(tmp_path, run):
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((20, 3)))
     (tmp_path / "won.csv").write_text("winner,loser\n1,2\n2,3\n")
 
@@ -169,10 +169,10 @@ def test_closed_streams_take_nothing_with_them(tmp_path):
         done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
         return done.returncode, done.stdout, done.stderr
 
-    _, pairs, _ = call("select items.npy -k 3")
+    _, pairs, _ = run("select items.npy -k 3")
     assert pairs.count("\n") == 4
     assert call("select items.npy -k 3 2>&-") == (0, pairs, "")
-    assert call("select items.npy -k 999 2>&-") == (2, "", "")
+    assert call("select nowhere.npy -k 3 2>&-") == (2, "", "")
     code, out, _ = call("fit items.npy won.csv -o model.json 2>&-")  # a warning goes nowhere, not among the output
     assert (code, "Warning" in out) == (0, False)
     assert call("fit items.npy won.csv -o model.json --ridge 1 >&- 2>&-") == (0, "", "")
@@ -189,3 +189,17 @@ def test_closed_streams_take_nothing_with_them(tmp_path):
 def test_the_command_line_starts_without_the_app():
     code = "import sys, pairsmith.cli; print({'sqlalchemy', 'fastapi', 'numpy', 'pandas'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
+
+
+@pytest.mark.slow
+def test_pairs_of_a_table_are_selected_without_scikit_learn():
+    """Which takes a good part of a second to import, and only models need it."""
+    code = (
+        "import atexit, sys; from pairsmith import cli;"
+        "atexit.register(lambda: print('sklearn' in sys.modules, file=sys.stderr));"
+        "sys.argv[0] = 'pairsmith'; cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "select", "items.csv", "-k", "2"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 3, "False\n")

@@ -34,7 +34,7 @@ cli.main()
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["naive", "factorization", "scalar", "factorization-lazy"])
 def test_interrupting_leaves_no_file(tmp_path, algorithm):
-    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((2500, 30)))
+    np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((1000, 30)))
     command = [sys.executable, "-c", TELLING, "select", "items.npy", "-k", "100000", "--algorithm", algorithm]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*command, "-o", "pairs.csv"], cwd=tmp_path, **pipes)

@@ -63,7 +63,7 @@ def test_without_a_place_for_compiled_code_it_is_compiled_again(tmp_path):
         (folder / "__pycache__").write_text("")  # no folder can be made here, by nobody
     np.save(tmp_path / "items.npy", np.random.default_rng(0).standard_normal((9, 2)))
     nowhere = {"HOME": os.devnull, "XDG_CACHE_HOME": f"{os.devnull}/x", "LOCALAPPDATA": os.devnull}
-    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "2", "--algorithm", "scalar"]
+    command = [sys.executable, "-m", "pairsmith.cli", "select", "items.npy", "-k", "2", "--objective", "random"]
     for more, told in (({}, 1), ({"NUMBA_CACHE_DIR": str(tmp_path / "cache")}, 0)):
         own = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
         own |= nowhere | {"PYTHONPATH": str(package.parent)} | more

@@ -110,7 +110,7 @@ def test_at_the_engines_scale(effect, pool_size):
     rng = np.random.default_rng(3)
     X = rng.standard_normal((130, 6)) + 5
     compared = np.sort(rng.permutation(130)[:40].reshape(20, 2), axis=1)
-    k = 12 if pool_size == 1 else 40
+    k = 12 if pool_size == 1 else 30
     selection = ps.select(X, k, ridge=0.1, item_effects=effect, comparisons=compared, pool_size=pool_size)
     A = information(X, 0.1, effect, (), compared)
     mine, best = largest_gains(extended(X, effect), A, np.ones((130, 130)), selection.pairs, taken(130, compared))

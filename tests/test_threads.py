@@ -20,6 +20,7 @@ def test_every_task_is_done_once_whatever_the_number_of_threads(threads):
     assert np.all(done == 1)
 
 
+@pytest.mark.usefixtures("two_blas_threads")
 def test_blas_has_one_thread_meanwhile_and_errors_come_back():
     seen = []
 

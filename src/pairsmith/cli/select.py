@@ -302,7 +302,7 @@ def _from_table(
     fitted = load_model(model) if model else None
     features = table.features if fitted is None else matching(fitted, table.features)
     X: Any = features.to_numpy()
-    if isinstance(fitted, pairsmith.BradleyTerryGP):
+    if fitted is not None and isinstance(fitted, pairsmith.BradleyTerryGP):  # which is slow to import
         X = features  # with the ids, by which it knows items
     elif features.shape[1] == 0:
         X, known = None, known | {"n_items": len(features)}

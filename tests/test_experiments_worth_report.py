@@ -1,0 +1,79 @@
+"""The tables of what designs are worth, from figures made up by hand."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import worth
+import worth_report
+
+
+def test_answers_needed_for_a_level():
+    marks, shares = np.array([20, 40, 100]), np.array([0.6, 0.7, 0.8])
+    levels = {0.5: 20, 0.6: 20, 0.65: 30, 0.7: 40, 0.75: 70, 0.8: 100, 0.81: np.inf}
+    for level, k in levels.items():
+        assert worth_report.needed(marks, shares, level) == pytest.approx(k)
+    dip = np.array([0.6, 0.55, 0.8])
+    assert worth_report.needed(marks, dip, 0.58) == 20  # reached once is reached
+    assert worth_report.needed(marks, dip, 0.675) == pytest.approx(70)
+
+
+def rows_of(rule, seed, shares, data="digits", **more):
+    figures = {"model": "GP", "right unseen": np.nan, "doubt": 0.3, "reliability": 1.0, "seconds": 0.1}
+    figures |= {"top found": 0.5, "top right": 0.5}
+    return [
+        {"data": data, "rule": rule, "seed": seed, **figures, "K": k, "right": share, **more}
+        for k, share in shares.items()
+    ]
+
+
+def table_of(rows, path):
+    pd.DataFrame(rows).to_csv(path / "worth-repetitions.csv", index=False)
+    return worth_report.measured(path / "worth-repetitions.csv")
+
+
+def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
+    rows = []
+    for seed, shift in enumerate((0.0, 0.02)):
+        rows += rows_of("order", seed, {100: 0.70 + shift, 300: 0.90 + shift, 600: 0.96 + shift})
+        rows += rows_of("random", seed, {100: 0.72 + 2 * shift, 300: 0.80 + shift, 600: 0.85 + shift})
+        for alpha, share in (("choix, alpha 0.01", 0.93), ("choix, alpha 0.3", 0.91)):
+            rows += rows_of(worth.CHOIX, seed, {1500: share + shift}, model=alpha)
+        rows += rows_of("order", seed, {100: 0.60}, "dar") + rows_of("random", seed, {100: 0.604 + shift}, "dar")
+    raw = table_of(rows, tmp_path)
+    assert raw[raw.rule == worth.CHOIX].model.unique().tolist() == ["choix, alpha 0.01"]
+    needs = pd.DataFrame(worth_report.saved(raw))
+    digits = needs[needs.data == "digits"].set_index("rival")
+    assert digits.needed[worth.CHOIX] == pytest.approx(450)  # .94 is half way from .91 to .97
+    assert digits.needed["random"] == pytest.approx(250)
+    assert digits.low[worth.CHOIX] == pytest.approx(digits.high[worth.CHOIX])  # paired: both shift alike
+    over = pd.DataFrame(worth_report.against_random(raw))
+    at = over[over.figure == "right"].set_index(["data", "K"])
+    assert at.over["digits", 100] == pytest.approx(-0.03)
+    assert at.error["digits", 100] == pytest.approx(1.96 * 0.01)  # differences of -.02 and -.04
+    assert at.error["digits", 300] == pytest.approx(0)
+    _, cells = worth_report.asked(needs, over)
+    assert [line[1] for line in cells] == ["1 of 1", "1 of 1", "3 of 4", "0 of 0", "0 of 1", "0 of 1"]
+    assert [line[2] for line in cells] == [
+        "digits 0.30 (0.30 to 0.30)", "digits 0.42 (0.42 to 0.42)", "digits at 100 by 0.030 ± 0.020", "not measured",
+        "Dar es Salaam at 100 by 0.014 ± 0.020", "digits at 100 by 0.030 ± 0.020",
+    ]  # fmt: skip
+
+
+def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
+    rows = rows_of("random", 0, {20: 0.6, 40: 0.7})
+    for seed, found in ((0, {20: 0.2, 40: 0.4}), (1, {20: 0.6, 40: 0.8})):
+        for k, share in found.items():
+            rows += rows_of("order", seed, {k: 0.7}, **{"top found": share, "right unseen": 0.6})
+            rows += rows_of("goal top", seed, {k: 0.6}, **{"top found": share + 0.1 + 0.1 * seed})
+    gains = pd.DataFrame(worth_report.goals(table_of(rows, tmp_path))).set_index("figure")
+    assert gains.index.tolist() == ["top found", "top right"]  # nobody predicted
+    assert gains.ranking["top found"] == pytest.approx(0.5)
+    assert gains.over["top found"] == pytest.approx(0.15)
+    assert gains.error["top found"] == pytest.approx(1.96 * 0.05)
+    (tmp_path / "worth.md").write_text("<!-- table: goals -->\n<!-- end of table -->\n")
+    worth_report.save(tmp_path)
+    worth_report.show(tmp_path, tmp_path)
+    assert "| digits | top | of the best ten found | 0.500 | 0.650 | +0.150 ± 0.098 |" in (
+        (tmp_path / "worth.md").read_text()
+    )
+    assert {"worth-at-hand.png", "worth-unseen.png"} <= {path.name for path in tmp_path.iterdir()}
