@@ -97,11 +97,12 @@ def downgrade(store, folder):
         later = {
             "campaign": ["state", "goals", "gold_rate"],
             "items": ["prompt", "author"],
-            "pairs": ["why", "gold"],
+            "pairs": ["why", "gold", "question"],
             "people": ["seal", "quota", "excluded", "program"],
             "leases": ["why", "wording"],
             "answers": ["strength", "comment"],
         }
+        connection.exec_driver_sql("DROP INDEX pairs_once")
         for table, columns in later.items():
             for column in columns:
                 connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")

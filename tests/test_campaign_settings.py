@@ -11,7 +11,7 @@ STORED = {
     "id": "abc", "media": "/pictures", "recipe": None, "seal": "def", "viewing_seconds": 1.0, "graded": True,
     "comments": True, "random_share": 0.2, "asks_again": True,
     "columns": {"show": ["text:note"], "id": "id", "group_by": None},
-    "prompt_kind": "markdown", "by": "model",
+    "prompt_kind": "markdown", "by": "model", "further": ["Which is funnier?"],
 }  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Labelling with people: a campaign asks pairs in the browser, keeps every answer and plans the next pairs.
 
-A *round* is a batch of pairs, planned at once. A pair is *leased* to a person while they look at it; an *answer* is the
-outcome that they give, or a skip; it may be *taken back*. Organisers *strike out* answers and *exclude* labellers; what
-is left *counts*. A *snapshot* is the campaign at one moment.
+A *round* is a batch of pairs, planned at once; each is asked with one *question* after the other, of which most
+campaigns have one, and each question has a model and a ranking of its own. A pair is *leased* to a person while they
+look at it; an *answer* is the outcome that they give, or a skip; it may be *taken back*. Organisers *strike out*
+answers and *exclude* labellers; what is left *counts*. A *snapshot* is the campaign at one moment.
 
 What there is:
   settings      what was decided when the campaign was made

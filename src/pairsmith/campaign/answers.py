@@ -17,17 +17,18 @@ from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.leases import as_comment, milliseconds
 from pairsmith.campaign.schema import IMPORTED, MADE_ELSEWHERE, answers, leases, pairs
 from pairsmith.campaign.schema import people as persons
+from pairsmith.campaign.settings import Settings
 from pairsmith.data.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 
-def standing(connection: sa.Connection, target: str, every: bool = False) -> pd.DataFrame:
+def standing(connection: sa.Connection, target: str, every: bool = False, question: int | None = None) -> pd.DataFrame:
     """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere, why.
 
-    Also strength and comment, which are empty where there is none, the number of the wording, 1 for the first,
-    and whether a `program` gave it.
+    Also strength and comment, which are empty where there is none, the number of the wording, 1 for the first, whether
+    a `program` gave it, and the question, 0 for the first; where one is given, only answers to that.
     Skips are no answers, and those taken back do not stand. Nor do those struck out, or of excluded labellers, unless
     `every` one is asked for; their `status`, for others "counts", says it. Of those made `elsewhere` nobody knows for
     certain which item was shown left.
@@ -50,14 +51,16 @@ def standing(connection: sa.Connection, target: str, every: bool = False) -> pd.
             (sa.func.coalesce(leases.c.wording, 0) + 1).label("wording"),
             status.label("status"),
             persons.c.program,
+            pairs.c.question,
         )
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
         .where(leases.c.state.in_(("answered", "struck")) if every else counts)
-        .order_by(answers.c.at, pairs.c.first, pairs.c.second, persons.c.name)
+        .where(sa.true() if question is None else pairs.c.question == question)
+        .order_by(answers.c.at, pairs.c.first, pairs.c.second, pairs.c.question, persons.c.name)
     ).all()
     names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment",
-             "why", "wording", "status", "program"]  # fmt: skip
-    whole = dict.fromkeys(["first", "second", "outcome", "left", "at", "wording"], np.int64)
+             "why", "wording", "status", "program", "question"]  # fmt: skip
+    whole = dict.fromkeys(["first", "second", "outcome", "left", "at", "wording", "question"], np.int64)
     frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool, "program": bool})
     frame["seconds"] = pd.to_numeric(frame.pop("milliseconds")).astype(np.float64) / 1000
     broken = int((frame["first"] == frame["second"]).sum())
@@ -89,19 +92,22 @@ def weights(given: pd.DataFrame) -> Floats:
 def add(store: Store, given: pd.DataFrame) -> int:
     """Add answers made elsewhere (columns as in `standing`; `at` and `seconds` may be NaN); how many are new.
 
-    Where nothing says why they were asked, that is because they were imported.
+    Where nothing says why they were asked, that is because they were imported; where nothing says which question, it is
+    the first.
 
     An answer that is there already is not added again, and one that was struck out does not come back so: the same
     file may be imported twice.
     """
     now = store.now()
     with store.writing() as connection:  # what is there cannot change meanwhile
+        if "question" not in given:
+            given = given.assign(question=0)
         new = _not_there(given, standing(connection, store.target, every=True))
         if not new:
             return 0
         wanted = ((int(row.first), int(row.second)) for row in new)
-        ids = pair_ids(connection, wanted, store.settings.answers_per_pair)
-        of = [ids[row.first, row.second] for row in new]
+        ids = pair_ids(connection, wanted, store.settings)
+        of = [ids[row.first, row.second, row.question] for row in new]
         labellers = {name: people.labeller_named(connection, name) for name in dict.fromkeys(r.labeller for r in new)}
         leased = [
             {"token": secrets.token_urlsafe(16), "pair": pair, "person": labellers[row.labeller],
@@ -129,13 +135,13 @@ def add(store: Store, given: pd.DataFrame) -> int:
 
 def _not_there(given: pd.DataFrame, there: pd.DataFrame) -> list[Any]:
     """The rows of `given` beyond those that `there` has, each as often; without a time, any time will do."""
-    key = ["first", "second", "outcome", "labeller"]
+    key = ["first", "second", "question", "outcome", "labeller"]
     untimed = Counter(there[key].itertuples(index=False, name=None))
     timed = Counter(there[[*key, "at"]].itertuples(index=False, name=None))
     new = []
     row: Any  # pandas does not know what its rows hold
     for row in given.itertuples(index=False):
-        same = (row.first, row.second, row.outcome, row.labeller)
+        same = (row.first, row.second, row.question, row.outcome, row.labeller)
         seen, full = (untimed, same) if pd.isna(row.at) else (timed, (*same, int(row.at)))
         if seen[full] > 0:
             seen[full] -= 1
@@ -145,23 +151,28 @@ def _not_there(given: pd.DataFrame, there: pd.DataFrame) -> list[Any]:
 
 
 def pair_ids(
-    connection: sa.Connection, wanted: Iterable[tuple[int, int]], answers_per_pair: int
-) -> dict[tuple[int, int], int]:
-    """The ids of all pairs, among them these, which are added where they are not planned."""
-    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
-    found = {(row.first, row.second): row.id for row in connection.execute(query)}
-    missing = [pair for pair in dict.fromkeys(wanted) if pair not in found]
+    connection: sa.Connection, wanted: Iterable[tuple[int, int]], settings: Settings
+) -> dict[tuple[int, int, int], int]:
+    """The ids of all pairs with each question, among them these, which are added where they are not planned.
+
+    What is added wants answers to all its questions, as any pair does.
+    """
+    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.question)
+    found = {(row.first, row.second, row.question): row.id for row in connection.execute(query)}
+    missing = [pair for pair in dict.fromkeys(wanted) if (*pair, 0) not in found]
     if missing:
-        connection.execute(pairs.insert(), pairs_to_ask(missing, [IMPORTED] * len(missing), 0, answers_per_pair))
-        found = {(row.first, row.second): row.id for row in connection.execute(query)}
+        connection.execute(pairs.insert(), pairs_to_ask(missing, [IMPORTED] * len(missing), 0, settings))
+        found = {(row.first, row.second, row.question): row.id for row in connection.execute(query)}
     return found
 
 
 def pairs_to_ask(
-    chosen: Sequence[Sequence[int]] | Ints, why: Sequence[str], number: int, wanted: int
+    chosen: Sequence[Sequence[int]] | Ints, why: Sequence[str], number: int, settings: Settings
 ) -> list[dict[str, Any]]:
     """Rows of the table of pairs: these, each with why it is asked, in the round of this number (0: not planned)."""
+    wanted = settings.answers_per_pair
     return [
-        {"first": int(i), "second": int(j), "round": number, "wanted": wanted, "why": reason}
+        {"first": int(i), "second": int(j), "question": at, "round": number, "wanted": wanted, "why": reason}
         for (i, j), reason in zip(chosen, why, strict=True)
+        for at in range(len(settings.questions))
     ]

@@ -32,13 +32,14 @@ _FOUND = (
         answers.c.comment,
         (leases.c.state == "struck").label("struck"),
         leases.c.wording,
+        pairs.c.question,
         (leases.c.expires == MADE_ELSEWHERE).label("elsewhere"),
     )
     .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
     .join(_left, _left.c.row == leases.c.left)
     .join(_right, _right.c.row == pairs.c.first + pairs.c.second - leases.c.left)
 )
-# Pairs on which answers that count differ.
+# Pairs on which answers that count differ, to the same question.
 _DISPUTED = (
     sa.select(leases.c.pair)
     .join(answers)

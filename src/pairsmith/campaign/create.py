@@ -26,7 +26,7 @@ from pairsmith.campaign.prompts import Authors, Prompts
 from pairsmith.campaign.rounds import Round, next_round
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
 from pairsmith.campaign.snapshot import CampaignSnapshot
-from pairsmith.campaign.wordings import checked_instructions, checked_question
+from pairsmith.campaign.wordings import check_questions, checked_instructions
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
 from pairsmith.data.options import as_name
@@ -49,7 +49,7 @@ def create(
     items: Items,
     shown: Sequence[Shown],
     *,
-    question: str,
+    question: str | Sequence[str],
     k: int,
     labels: tuple[Ints, npt.NDArray[Any]] | None = None,
     better: Any = None,
@@ -76,6 +76,7 @@ def create(
 ) -> int:
     """Make a campaign at `target`, a new SQLite file or a PostgreSQL URL; how many pairs its first round has.
 
+    Several questions are asked of each pair, one after the other, with a ranking for each.
     Files that are shown lie in the folder `media` (default: that of the table of items), and are named as seen from
     there.
     With answers_per_pair="auto" each pair wants one answer, and the design may ask it again, of somebody else unless
@@ -96,7 +97,15 @@ def create(
         raise ValueError(f"random_share must be between 0 and 1, got {random_share}")
     if not 0 <= viewing_seconds <= 60:
         raise ValueError(f"viewing_seconds must be between 0 and 60, got {viewing_seconds}")
-    question, instructions = checked_question(question), checked_instructions(instructions)
+    first, *further = check_questions([question] if isinstance(question, str) else question)
+    instructions = checked_instructions(instructions)
+    if further and labels is not None:
+        raise ValueError("labels do not say which of several questions they answer; leave them out, or ask one")
+    if further and known:
+        raise ValueError(
+            "known outcomes do not say which of several questions they answer; leave them out, and add them with"
+            " pairsmith campaign gold and --question"
+        )
     if media is not None and not os.path.isdir(media):
         raise ValueError(f"media: there is no folder {os.fspath(media)}")
     if prompts is not None:
@@ -106,7 +115,8 @@ def create(
     values = np.where(values == classes_of(values, better)[1], 1, -1)
     stored = StoredItems(items.features, items.groups, labeled, values)
     settings = Settings(
-        question=question,
+        question=first,
+        further=further,
         instructions=instructions,
         k=k,
         answers_per_pair=times,
@@ -203,7 +213,7 @@ def _write(
         made = {"id": 1, "version": schema.VERSION, "settings": settings.to_stored(), "goals": goals.to_stored()}
         connection.execute(schema.campaign.insert().values(made))
         connection.execute(schema.items.insert(), rows)
-        asked = pairs_to_ask(first_round.pairs, first_round.why, 1, settings.answers_per_pair)
+        asked = pairs_to_ask(first_round.pairs, first_round.why, 1, settings)
         connection.execute(schema.pairs.insert(), asked)
         gold.keep(connection, known, gold_rate)
 

@@ -82,18 +82,23 @@ JUDGE_COLUMNS = (  # of a row of the report's `judges`
 )
 
 
-def count(store: Store) -> dict[str, int]:
-    """The numbers of FIGURES, as of now."""
+def count(store: Store, question: int | None = None) -> dict[str, int]:
+    """The numbers of FIGURES, as of now, of this question or of all."""
     hour_ago = store.now() - 3600 * SECOND
-    in_state = sa.select(sa.func.count()).select_from(leases)
+    asked: sa.ColumnElement[bool] = sa.true()
+    leased: sa.ColumnElement[bool] = sa.true()
+    if question is not None and len(store.settings.questions) > 1:
+        asked = pairs.c.question == question
+        leased = leases.c.pair.in_(sa.select(pairs.c.id).where(asked))
+    in_state = sa.select(sa.func.count()).select_from(leases).where(leased)
     counts = (leases.c.state == "answered") & sql.of_those_who_count
     queries = {
         "answers": in_state.where(counts),
         "last_hour": in_state.join(answers).where(counts, answers.c.at > hour_ago),
         "skipped": in_state.where(leases.c.state == "skipped"),
-        "undone": sa.select(sa.func.count()).select_from(undos),
-        "planned": sa.select(sa.func.count()).where(pairs.c.why != GOLD),
-        "complete": sa.select(sa.func.count()).where(pairs.c.why != GOLD, pairs.c.wanted <= 0),
+        "undone": sa.select(sa.func.count()).select_from(undos.join(answers).join(leases)).where(leased),
+        "planned": sa.select(sa.func.count()).where(pairs.c.why != GOLD, asked),
+        "complete": sa.select(sa.func.count()).where(pairs.c.why != GOLD, pairs.c.wanted <= 0, asked),
         "rounds": sa.select(sa.func.coalesce(sa.func.max(pairs.c.round), 0)),
     }
     with store.reading() as connection:
@@ -109,14 +114,20 @@ def changes(store: Store) -> tuple[int, ...]:
         return tuple(connection.execute(sa.select(*counts, newest)).one())
 
 
-def last_report(store: Store) -> dict[str, Any]:
+def last_report(store: Store, question: int = 0) -> dict[str, Any]:
     """What `report` last computed, but for the ranking; what it did not, or an earlier version did not, is empty."""
-    return {key: value for key, value in (EMPTY_REPORT | (_read(store, "report") or {})).items() if key != "ranking"}
+    report = EMPTY_REPORT | (_read(store, _named("report", question)) or {})
+    return {key: value for key, value in report.items() if key != "ranking"}
 
 
-def last_ranking(store: Store) -> list[list[Any]]:
+def last_ranking(store: Store, question: int = 0) -> list[list[Any]]:
     """The ranking of the last report, as `report` makes it. Of many items it is large, so it is kept by itself."""
-    return _read(store, "ranking") or []
+    return _read(store, _named("ranking", question)) or []
+
+
+def last_doubts(store: Store) -> list[float | None]:
+    """The doubt of each question by its last report; None where there is none."""
+    return [last_report(store, at)["learned"].get("doubt") for at in range(len(store.settings.questions))]
 
 
 def last_problem(store: Store) -> str:
@@ -124,25 +135,34 @@ def last_problem(store: Store) -> str:
     return _read(store, "problem") or ""
 
 
-def save_report(store: Store, report: dict[str, Any]) -> None:
-    _save(store, "ranking", report.get("ranking", []))
-    _save(store, "report", {key: value for key, value in report.items() if key != "ranking"})
-    # By itself too, as it is looked at with every request.
-    _save(store, "doubt", {"answers": report.get("answers", 0), "doubt": report.get("learned", {}).get("doubt")})
+def save_report(store: Store, *reports: dict[str, Any]) -> None:
+    """Save the report of each question."""
+    for question, report in enumerate(reports):
+        _save(store, _named("ranking", question), report.get("ranking", []))
+        _save(store, _named("report", question), {key: value for key, value in report.items() if key != "ranking"})
+    # By itself too, as it is looked at with every request: what holds for all questions.
+    doubts = [report.get("learned", {}).get("doubt") for report in reports]
+    fewest = min(report.get("answers", 0) for report in reports)
+    _save(store, "doubt", {"answers": fewest, "doubt": None if None in doubts else max(doubts)})
 
 
-def last_memory(store: Store) -> tuple[Any, Any]:
+def last_memory(store: Store, question: int = 0) -> tuple[Any, Any]:
     """What `history.Memory` kept, and the last `outlook`; None where there is none."""
-    return _read(store, "history"), _read(store, "outlook")
+    return _read(store, _named("history", question)), _read(store, _named("outlook", question))
 
 
-def save_memory(store: Store, history: dict[str, Any], outlook: dict[str, Any] | None) -> None:
-    _save(store, "history", history)
-    _save(store, "outlook", outlook)
+def save_memory(store: Store, history: dict[str, Any], outlook: dict[str, Any] | None, question: int = 0) -> None:
+    _save(store, _named("history", question), history)
+    _save(store, _named("outlook", question), outlook)
 
 
 def save_problem(store: Store, problem: str) -> None:
     _save(store, "problem", problem)
+
+
+def _named(name: str, question: int) -> str:
+    """Under which name this is kept: that of the first question as in campaigns that have one."""
+    return name if question == 0 else f"{name} {question + 1}"
 
 
 def _read(store: Store, name: str) -> Any:

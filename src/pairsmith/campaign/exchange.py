@@ -2,12 +2,12 @@
 
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
 (the item that was shown left), labeller, seconds, time, and why the pair was asked (designed, random, repeated, gold or
-imported); prompt, strength (slightly or much better) and comment where there are any; wording, the number of the
-question and instructions that were shown, where these were edited; status (counts, struck or excluded) where all
-answers are asked for. What is exported, imported and exported again is the same file, but for the wording, which is the
-campaign's own, and answers that do not count, which are not imported; what is imported twice counts once. choix and dpo
-know only who won, and argilla is for Argilla: they cannot be read back. `label_studio` has its tasks, `preferences` the
-rows of dpo and argilla.
+imported); question, its number, where there are several; prompt, strength (slightly or much better) and comment where
+there are any; wording, the number of the question and instructions that were shown, where these were edited; status
+(counts, struck or excluded) where all answers are asked for. What is exported, imported and exported again is the same
+file, but for the wording, which is the campaign's own, and answers that do not count, which are not imported; what is
+imported twice counts once. choix and dpo know only who won, and argilla is for Argilla: they cannot be read back.
+`label_studio` has its tasks, `preferences` the rows of dpo and argilla. All of these are of one question.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pairsmith.campaign.schema import REASONS
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.times import read_time, written_time
+from pairsmith.data.arrays import Ints
 from pairsmith.files.answers import read_answers
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items
@@ -42,7 +43,8 @@ ENDINGS = {
 }
 MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
-BESIDES = ("labeller", "time", "why", *SAID_TOO)  # what a file may say of an answer besides what everybody reads
+# What a file may say of an answer besides what everybody reads.
+BESIDES = ("labeller", "time", "why", "question", "status", *SAID_TOO)
 
 
 def export_answers(
@@ -53,21 +55,26 @@ def export_answers(
     every: bool = False,
     each: bool = False,
     conversational: bool = False,
+    question: int | None = None,
 ) -> str:
     """Write the answers that stand; what was written, and what was left out, in words.
 
+    Only those to this `question`, 0 for the first, where it is given; a format without a column for it needs one where
+    there are several.
     `raw`: texts that a spreadsheet would take for formulas stay as they are in csv. `every`: those struck out and those
     of excluded labellers too, in a table whose column `status` says so. `each` and `conversational` are of dpo: a row
     for each answer instead of each pair; messages instead of texts.
     """
-    snapshot = take_snapshot(store)
-    standing = snapshot.answers
-    if every:
-        with store.reading() as connection:
-            standing = answers.standing(connection, store.target, every)
     if kind in TABLES:
+        with store.reading() as connection:
+            standing = answers.standing(connection, store.target, every, question)
         write_table(_as_table(store, standing, every), path, kind, raw)
-    elif kind == "label-studio":
+        return f"{counted(len(standing), 'answer')} to {path}"
+    if question is None and len(store.settings.questions) > 1:
+        raise ValueError(f"{kind} has no place for the number of a question; say which one to export with --question")
+    snapshot = take_snapshot(store, question or 0)
+    standing = snapshot.answers
+    if kind == "label-studio":
         tasks = label_studio.tasks(store, snapshot)
         _write_text(path, json.dumps(tasks, indent=1, ensure_ascii=False) + "\n")
         told = f"{counted(len(standing), 'answer')} to {path} ({counted(len(tasks), 'task')})"
@@ -111,12 +118,16 @@ def _write_rows(rows: list[dict[str, Any]], path: Path) -> None:
         _write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def import_answers(store: Store, path: Path) -> tuple[int, int]:
-    """Read answers made elsewhere: how many there are in the file, and how many of them are new."""
+def import_answers(store: Store, path: Path, question: int | None = None) -> tuple[int, int]:
+    """Read answers made elsewhere: how many there are in the file, and how many of them are new.
+
+    They are to this `question`, 0 for the first, where the file does not say to which.
+    """
     items = Items(Path(store.target), store.items.features)
     with store.reading() as connection:  # a campaign that has to be repaired first is told so first
         answers.standing(connection, store.target)
     given = label_studio.read_tasks(path, items) if path.suffix == ".json" else _read_table(path, items)
+    given = given.assign(question=_questions(path, given, question, len(store.settings.questions)))
     first, second, outcome = (given[name].to_numpy() for name in ("first", "second", "outcome"))
     given = given.assign(
         first=np.minimum(first, second),
@@ -134,6 +145,24 @@ def import_answers(store: Store, path: Path) -> tuple[int, int]:
     return len(given), answers.add(store, given)
 
 
+def _questions(path: Path, given: pd.DataFrame, question: int | None, count: int) -> Ints:
+    """Which question each answer is to, 0 for the first: as its file says, or else this one."""
+    said = given["question"] if "question" in given else pd.Series([""] * len(given), dtype=object)
+    if question is None and count > 1 and (said == "").any():
+        raise ValueError(
+            f"{path} does not say which question its answers are to; add a column question with 1 to {count}, or name"
+            " it with --question"
+        )
+    numbers = pd.to_numeric(said.where(said != "", str((question or 0) + 1)), errors="coerce")
+    if count == 1:  # what else such a column holds has nothing to do with us
+        numbers = numbers.where(numbers > 1, 1)
+    if (wrong := ~numbers.isin(range(1, count + 1))).any():
+        row = int(np.argmax(wrong))
+        has = "one question" if count == 1 else f"the questions 1 to {count}"
+        raise ValueError(f"{path}: row {row + 1} is to the question {said.iloc[row]!r}; this campaign has {has}")
+    return numbers.to_numpy(dtype=np.int64) - 1
+
+
 def _as_table(store: Store, given: pd.DataFrame, every: bool) -> pd.DataFrame:
     """Answers with the ids of items and readable times."""
     name_of = np.array(store.items.names, dtype=object)
@@ -149,6 +178,8 @@ def _as_table(store: Store, given: pd.DataFrame, every: bool) -> pd.DataFrame:
             "why": given["why"],
         }
     )
+    if len(store.settings.questions) > 1:
+        table["question"] = given["question"] + 1
     if store.prompt(0) is not None:
         table["prompt"] = [store.prompt(int(row)) for row in given["first"]]
     table = table.assign(**{name: given[name] for name in SAID_TOO if (given[name] != "").any()})
@@ -170,9 +201,7 @@ def _write_text(path: Path, text: str) -> None:
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
     pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
-    table = read_table(
-        path, lambda names: [name for name in ("labeller", "time", "why", "status", *SAID_TOO) if name in names], True
-    )
+    table = read_table(path, lambda names: [name for name in BESIDES if name in names], True)
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:
             table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
@@ -193,7 +222,7 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     ]
     given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
-    for name in ("why", *SAID_TOO):
+    for name in ("why", "question", *SAID_TOO):
         given[name] = as_written(pd.Series(["" if pd.isna(said) else str(said) for said in column(name, None)]), path)
     for name, words in (("strength", ("slightly", "much")), ("why", REASONS)):
         unknown = ~given[name].isin(["", *words])

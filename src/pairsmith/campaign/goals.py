@@ -2,7 +2,8 @@
 
 A campaign is over when so many answers were given (`answers`, a budget), when the doubt of the last report is below a
 bound (`until`), at a time (`deadline`), or when an organiser closes it; for one person also after so many answers of
-their own (`quota`). Then no more pairs are handed out; those that are out may still be answered.
+their own (`quota`). Then no more pairs are handed out; those that are out may still be answered. Of several questions
+the answer to each is an answer, and doubt is the largest of them all.
 """
 
 from __future__ import annotations
@@ -232,11 +233,14 @@ def described(store: Store) -> dict[str, Any]:
         given, _ = connection.execute(sql.GIVEN, {"now": store.now()}).one()
         doubt = connection.execute(sql.COURSE, {"person": None}).one().doubt
     goals = now.goals
-    lines = [] if goals.answers is None else [f"{given} of {counted(goals.answers, 'answer')}"]
+    several = len(store.settings.questions) > 1
+    to = " to all questions" if several else ""
+    lines = [] if goals.answers is None else [f"{given} of {counted(goals.answers, 'answer')}{to}"]
     if goals.until is not None:
         known = _doubt(doubt)
         so_far = f"{known:.1%} now" if known < 1 else f"known after {EARLIEST} answers"
-        lines.append(f"until doubt is below {100 * goals.until:.4g}% ({so_far})")
+        each = " of each question" if several else ""
+        lines.append(f"until doubt{each} is below {100 * goals.until:.4g}% ({so_far})")
     if goals.deadline is not None:
         lines.append(f"until {shown_time(goals.deadline)}")
     if goals.quota is not None:

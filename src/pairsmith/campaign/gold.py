@@ -72,25 +72,32 @@ def check_rate(rate: float | None) -> None:
         raise ValueError(f"--rate must be between 0 and {MOST}, got {rate:g}")
 
 
-def know(store: Store, outcomes: Outcomes, rate: float | None = None) -> int:
+def know(store: Store, outcomes: Outcomes, rate: float | None = None, question: int = 0) -> int:
     """Keep what is known of these pairs (rows of items, the smaller first), and the rate if given; how many are known.
 
-    A pair that is not planned is asked for this reason only.
+    It is known of one question. A pair that is not planned is asked for this reason only, but with all questions.
     """
     check_rate(rate)
     with store.writing() as connection:
-        keep(connection, outcomes, rate)
+        keep(connection, outcomes, rate, question, len(store.settings.questions))
         log(connection, store.now(), None, "gold", pairs=len(outcomes), rate=rate)
         return connection.execute(sa.select(sa.func.count()).where(pairs.c.gold.is_not(None))).scalar_one()
 
 
-def keep(connection: sa.Connection, outcomes: Outcomes, rate: float | None) -> None:
-    """The same, as part of a transaction."""
-    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second)
+def keep(
+    connection: sa.Connection, outcomes: Outcomes, rate: float | None, question: int = 0, questions: int = 1
+) -> None:
+    """The same, as part of a transaction, of one of so many questions."""
+    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second).where(pairs.c.question == question)
     there = {(row.first, row.second): row.id for row in connection.execute(query)}
     new = [pair for pair in outcomes if pair not in there]
     if new:
-        rows = [{"first": i, "second": j, "round": 0, "wanted": 0, "why": GOLD, "gold": outcomes[i, j]} for i, j in new]
+        rows = [
+            {"first": i, "second": j, "question": at, "round": 0, "wanted": 0, "why": GOLD,
+             "gold": outcomes[i, j] if at == question else None}
+            for i, j in new
+            for at in range(questions)
+        ]  # fmt: skip
         connection.execute(pairs.insert(), rows)
     for pair in outcomes.keys() & there.keys():
         connection.execute(pairs.update().where(pairs.c.id == there[pair]).values(gold=outcomes[pair]))
@@ -104,16 +111,17 @@ def rate_of(store: Store) -> float:
         return connection.execute(sa.select(campaign.c.gold_rate)).scalar() or 0.0
 
 
-def right_and_asked(connection: sa.Connection) -> dict[str, Right]:
+def right_and_asked(connection: sa.Connection, question: int | None = None) -> dict[str, Right]:
     """Of each labeller who answered a pair whose outcome is known, why ever it was asked: how many, and how well.
 
-    Those who are excluded too: how they did on these pairs may be why they are.
+    By all questions, or by this one. Those who are excluded too: how they did on these pairs may be why they are.
     """
     right = sa.func.sum(sa.case((answers.c.outcome == pairs.c.gold, 1), else_=0))
     found = connection.execute(
         sa.select(people.c.name, right, sa.func.count())
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
         .where(leases.c.state == "answered", pairs.c.gold.is_not(None))
+        .where(sa.true() if question is None else pairs.c.question == question)
         .group_by(people.c.name)
         .order_by(people.c.name)
     )

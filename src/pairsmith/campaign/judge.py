@@ -138,16 +138,18 @@ def judge(
     asked: dict[str, float] = {}  # leases of the pairs that are being asked, and since when
     replies: Queue[_Reply] = Queue()
     planned, kept_at = most is not None, patience.clock()
+    last: list[str] = []  # the last lease: questions of its pair may be left
     try:
         while True:
             while len(asked) < jobs and (most is None or tally.answers + len(asked) < most):
                 lease, planned = _another(store, person, asked, jobs, planned)
                 if lease is None:
                     break
-                asked[lease.token] = patience.clock()
+                asked[lease.token], last = patience.clock(), [lease.token]
                 work = lease.token, _sides(store, lease, both_sides), ask, store.settings.ties, patience, replies
                 threading.Thread(target=_ask, args=work, daemon=True).start()
             if not asked:
+                leases.release(store, person, last)
                 return tally
             if patience.clock() - kept_at >= store.settings.lease_seconds / 3:  # what takes long stays the judge's
                 leases.renew(store, person, list(asked))
@@ -161,7 +163,7 @@ def judge(
             tell(tally)
     except BaseException:
         patience.stopped = True
-        leases.release(store, person, list(asked))
+        leases.release(store, person, [*asked, *last])
         raise
 
 
@@ -194,7 +196,7 @@ def _another(
 
 def _sides(store: Store, lease: Lease, both: bool) -> list[dict[str, Any]]:
     """The pair as it is leased, and then on the other side where both are wanted."""
-    wording = store.wording(lease.wording)
+    wording = store.wording(lease.wording, lease.question)
     turned = [described(store, lease.right, lease.left, wording)] if both else []
     return [described(store, lease.left, lease.right, wording), *turned]
 

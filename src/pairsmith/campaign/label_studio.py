@@ -33,7 +33,7 @@ TAGS = {"text": "Text", "markdown": "HyperText", "image": "Image", "audio": "Aud
 def config(store: Store, snapshot: CampaignSnapshot) -> str:
     """The labelling config that the tasks need: what is shown of the items on two sides, and what may be chosen."""
     top = xml.Element("View")
-    xml.SubElement(top, "Header", value=wordings.current(store).question)
+    xml.SubElement(top, "Header", value=wordings.current(store, snapshot.question).question)
     if store.prompt(0) is not None:
         xml.SubElement(top, TAGS[store.settings.prompt_kind], name="prompt", value="$prompt")
     xml.SubElement(top, "Pairwise", name="pairwise", toName="left,right")

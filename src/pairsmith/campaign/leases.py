@@ -1,7 +1,8 @@
 """Pairs handed out to people, answers taken and undone.
 
 A pair is leased to a person; an answer belongs to a lease, so that an answer sent twice counts once, and an answer to
-what was not shown has no place to go.
+what was not shown has no place to go. Where there are several questions, a person is given a pair with all of them at
+once, a lease each; what is left of them by whoever goes away is given to others.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and s
 
 @dataclass(frozen=True)
 class Lease:
-    """A pair as it is shown to a person: the rows of the items on both sides."""
+    """A pair as it is shown to a person: the rows of the items on both sides, and the question, 0 for the first."""
 
     token: str
     left: int
     right: int
+    question: int
     wording: int | None = None  # the number of the question and instructions that go with it; None: the first
 
 
@@ -51,7 +53,7 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
             if lease.token not in holding:
                 connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
                 return _shown(lease.token, lease, lease.left, wording)
-        if len(held) >= at_once or course.spoken_for:
+        if len({(lease.first, lease.second) for lease in held}) >= at_once or course.spoken_for:
             return None
         pair = gold.draw(connection, store, person, course.gold_rate)
         if pair is None:
@@ -61,15 +63,34 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
             pair = _for_a_newcomer(connection, store, person, now)
         if pair is None:
             return None
-        # An abandoned lease of theirs on this pair is taken up again: two would let them answer twice.
-        before = connection.execute(sql.ABANDONED, {"pair": pair.id, "person": person}).first()
-        if before is not None:
-            again = {"lease": before.id, "until": expires, "reason": pair.why, "shown": wording}
+        asked = [pair]
+        if len(store.settings.questions) > 1:
+            its = sql.QUESTIONS_OF_GOLD if pair.why == GOLD else sql.QUESTIONS_OF
+            same = {"first": pair.first, "second": pair.second, "now": now, "person": person}
+            asked = list(connection.execute(its[store.settings.repeats], same))
+        return _hand_out(connection, person, asked, expires, pair.why, wording)
+
+
+def _hand_out(
+    connection: sa.Connection, person: int, asked: Sequence[Any], expires: int, why: str, wording: int | None
+) -> Lease:
+    """Lease a pair with these of its questions; the first."""
+    first, second = asked[0].first, asked[0].second
+    # Abandoned leases of theirs on this pair are taken up again: two would let them answer twice.
+    found = connection.execute(sql.ABANDONED, {"first": first, "second": second, "person": person}).all()
+    before = {lease.pair: lease for lease in found}
+    left = found[0].left if found else _choose_left(connection, first, second)
+    shown = []
+    for pair in asked:
+        lease = before.get(pair.id)
+        if lease is None:
+            token = _lease(connection, pair.id, person, left, expires, why, wording)
+            shown.append(_shown(token, pair, left, wording))
+        else:
+            again = {"lease": lease.id, "until": expires, "reason": why, "shown": wording}
             connection.execute(sql.TAKE_UP, again)
-            return _shown(before.token, pair, before.left, wording)
-        left = _choose_left(connection, pair.first, pair.second)
-        token = _lease(connection, pair.id, person, left, expires, pair.why, wording)
-    return _shown(token, pair, left, wording)
+            shown.append(_shown(lease.token, pair, lease.left, wording))
+    return shown[0]
 
 
 def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
@@ -85,19 +106,25 @@ def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
             lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
             if lease is not None and lease.state == "open" and not _went_to_others(connection, lease, now):
                 if course.over is None and not course.spoken_for:
-                    connection.execute(sql.RENEW, {"lease": lease.id, "until": _end_of_a_lease(store, now)})
+                    _hold(connection, lease, now, until=_end_of_a_lease(store, now))
                 kept.append(token)
     return kept
 
 
 def release(store: Store, person: int, tokens: Sequence[str]) -> None:
-    """Give back pairs that this person holds and will not answer: others may have them at once."""
+    """Give back pairs that this person holds and will not answer, with all their questions: others may have them."""
     now = store.now()
     with store.writing() as connection:
         for token in tokens:
             lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
-            if lease is not None and lease.state == "open":
-                connection.execute(sql.RENEW, {"lease": lease.id, "until": now})
+            if lease is not None:
+                _hold(connection, lease, now, until=now)
+
+
+def _hold(connection: sa.Connection, lease: Any, now: int, until: int) -> None:
+    """Keep the pair of this lease, with all questions that are left of it, for its person until then."""
+    its = {"lease": lease.id, "first": lease.first, "second": lease.second, "holder": lease.person}
+    connection.execute(sql.RENEW, its | {"now": now, "until": until})
 
 
 def answer(
@@ -248,8 +275,8 @@ def _lease(
 
 
 def _shown(token: str, pair: Any, left: int, wording: int | None) -> Lease:
-    """The lease of this pair (a row with first and second) with `left` on the left side."""
-    return Lease(token, left, _other(pair, left), wording)
+    """The lease of this pair (a row with first, second and question) with `left` on the left side."""
+    return Lease(token, left, _other(pair, left), pair.question, wording)
 
 
 def _other(pair: Any, row: int) -> int:

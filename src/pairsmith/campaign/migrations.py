@@ -61,7 +61,10 @@ def _grade_and_comment(connection: sa.Connection) -> None:
 
 
 def _let_organisers_act(connection: sa.Connection) -> None:
-    """Why pairs are asked, what organisers change, and when a campaign is over."""
+    """Why pairs are asked, what organisers change, and when a campaign is over.
+
+    A campaign that was made before has one question, so that its own constraint, each pair once, may stay.
+    """
     for table in (schema.enrolments, schema.wordings, schema.changes):
         table.create(connection)
     no = "false" if connection.dialect.name == "postgresql" else "0"
@@ -73,6 +76,7 @@ def _let_organisers_act(connection: sa.Connection) -> None:
         "items ADD COLUMN author TEXT",
         "pairs ADD COLUMN why TEXT NOT NULL DEFAULT 'designed'",
         "pairs ADD COLUMN gold INTEGER",
+        "pairs ADD COLUMN question INTEGER NOT NULL DEFAULT 0",
         "people ADD COLUMN quota INTEGER",
         f"people ADD COLUMN excluded BOOLEAN NOT NULL DEFAULT {no}",
         f"people ADD COLUMN program BOOLEAN NOT NULL DEFAULT {no}",
@@ -80,6 +84,7 @@ def _let_organisers_act(connection: sa.Connection) -> None:
         "leases ADD COLUMN wording INTEGER",
     ):
         connection.exec_driver_sql(f"ALTER TABLE {column}")
+    connection.exec_driver_sql("CREATE UNIQUE INDEX pairs_once ON pairs (first, second, question)")
     connection.exec_driver_sql(f"UPDATE leases SET why = 'imported' WHERE expires = {schema.MADE_ELSEWHERE}")
     connection.exec_driver_sql("UPDATE pairs SET why = 'imported' WHERE round = 0")
 

@@ -20,7 +20,7 @@ SKIPS = 3  # for each answer: who skips more, beyond a round, is not waited for 
 
 class Waiting(NamedTuple):
     free: int  # pairs that whoever can be given fewest can be given
-    pairs: int  # that there are, answered or not
+    pairs: int  # that there are, answered or not, once for each question
     items: int  # that there are
     given: int  # answers and skips so far
 
@@ -47,7 +47,7 @@ def waiting(store: Store) -> Waiting:
             connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
             for table in (pairs, items, answers)
         ]
-    return Waiting(lacking - most, *totals)
+    return Waiting((lacking - most) // len(store.settings.questions), *totals)
 
 
 def lacks_answers(now: int) -> sa.ColumnElement[bool]:
@@ -77,9 +77,12 @@ def rate(store: Store) -> float:
 
 
 def pairs_rate(store: Store) -> float:
-    """Pairs a second that people are done with: each takes as many answers as it wants, or as there are people."""
+    """Pairs a second that people are done with: each takes as many answers as it wants, or as there are people.
+
+    And as many for each question.
+    """
     answers_a_second, at_work = _rate_and_people(store)
-    return answers_a_second / max(1, min(at_work, store.settings.answers_per_pair))
+    return answers_a_second / max(1, min(at_work, store.settings.answers_per_pair)) / len(store.settings.questions)
 
 
 def _rate_and_people(store: Store) -> tuple[float, int]:
@@ -106,7 +109,7 @@ def people_who_answer(store: Store) -> sa.Select[tuple[int]]:
     skipped, answered = (
         sa.func.sum(sa.case((leases.c.state == state, 1), else_=0)) for state in ("skipped", "answered")
     )
-    a_round = store.settings.k * store.settings.answers_per_pair
+    a_round = store.settings.k * store.settings.answers_per_pair * len(store.settings.questions)
     return (
         sa.select(leases.c.person)
         .join(people)

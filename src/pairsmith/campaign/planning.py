@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -26,21 +26,40 @@ GUESS = 5.0  # seconds assumed for planning until one was timed
 LARGEST = 16  # a round has at most this many times k pairs
 
 
-def plan_round(store: Store, size: int | None = None, before: BradleyTerryGP | None = None) -> bool:
+def plan_round(store: Store, size: int | None = None, before: Sequence[BradleyTerryGP] = ()) -> bool:
     """Add a round, of the campaign's k pairs unless `size` is given; False where there are no more to ask.
 
-    True also where `add_round` refused them, because another process was faster and planned others. `before` is the
-    model of an earlier round, from which the fit goes on.
+    True also where `add_round` refused them, because another process was faster and planned others. `before` are the
+    models of an earlier round, one for each question, from which the fits go on.
     """
-    settings, snapshot = store.settings, take_snapshot(store)
-    if count_possible(snapshot, settings.max_per_item) == 0:
+    settings = store.settings
+    snapshots = [take_snapshot(store, question) for question in range(len(settings.questions))]
+    snapshots = [snapshot for snapshot in snapshots if count_possible(snapshot, settings.max_per_item) > 0]
+    if not snapshots:
         return False
-    model = fit_or_prior(snapshot, before) if CRITERIA[settings.objective].only_effects else None
-    chosen = next_round(snapshot, settings, size, model, n_jobs=1)
+    under_model = CRITERIA[settings.objective].only_effects
+    snapshot, model = snapshots[0], None
+    if under_model or len(snapshots) > 1:
+        snapshot, model = most_doubtful(snapshots, before)
+    chosen = next_round(snapshot, settings, size, model if under_model else None, n_jobs=1)
     if chosen is None:
         return False
     add_round(store, chosen, snapshot)
     return True
+
+
+def most_doubtful(
+    snapshots: Sequence[CampaignSnapshot], before: Sequence[BradleyTerryGP] = ()
+) -> tuple[CampaignSnapshot, BradleyTerryGP]:
+    """The question whose model has the largest doubt, which the next pairs are designed for, and that model.
+
+    Each pair is asked with all questions, so that what it tells about the others is a gain besides.
+    """
+    models = [fit_or_prior(asked, before[asked.question] if before else None) for asked in snapshots]
+    if len(snapshots) == 1:
+        return snapshots[0], models[0]
+    both = list(zip(snapshots, models, strict=True))
+    return max(both, key=lambda one: one[1].certainty(one[0].features, one[0].groups)[0])
 
 
 def add_round(store: Store, chosen: Round, after: CampaignSnapshot) -> bool:
@@ -49,14 +68,13 @@ def add_round(store: Store, chosen: Round, after: CampaignSnapshot) -> bool:
         last = connection.execute(sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))).one()
         if (last[0] or 0, last[1] or 0) != (after.last_pair, after.last_round):
             return False
-        rows = pairs_to_ask(chosen.pairs, chosen.why, after.last_round + 1, store.settings.answers_per_pair)
+        rows = pairs_to_ask(chosen.pairs, chosen.why, after.last_round + 1, store.settings)
         new, again = ([row for row in rows if (row["why"] == REPEATED) == repeated] for repeated in (False, True))
         if new:
             connection.execute(pairs.insert(), new)
         if again:
-            connection.execute(
-                sql.ASK_AGAIN, [{"i": row["first"], "j": row["second"], "number": row["round"]} for row in again]
-            )
+            names = {"first": "i", "second": "j", "question": "which", "round": "number"}
+            connection.execute(sql.ASK_AGAIN, [{name: row[key] for key, name in names.items()} for row in again])
     return True
 
 
@@ -73,7 +91,7 @@ class Planner:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
         self.store, self.clock = store, clock
-        self.model = BradleyTerryGP(warm_start=True)
+        self.models = [BradleyTerryGP(warm_start=True) for _ in store.settings.questions]
         # Numbers of pairs, items and answers when nothing could be asked; not tried again until they change.
         self.exhausted_at: tuple[int, ...] | None = None
         self.planning_took: float | None = None  # seconds, the last time
@@ -94,7 +112,7 @@ class Planner:
             size = settings.k
             if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
                 size = min(max(size, math.ceil(lead)), LARGEST * settings.k)
-            if plan_round(self.store, size, self.model):
+            if plan_round(self.store, size, self.models):
                 self.exhausted_at, self.planning_took = None, self.clock() - began
             else:
                 self.exhausted_at = there

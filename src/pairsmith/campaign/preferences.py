@@ -82,7 +82,7 @@ def prompt_of(store: Store, snapshot: CampaignSnapshot, row: int) -> str:
     prompt = store.prompt(row)
     if prompt is not None:
         return prompt
-    return wordings.current(store).question if snapshot.groups is None else str(snapshot.groups[row])
+    return wordings.current(store, snapshot.question).question if snapshot.groups is None else str(snapshot.groups[row])
 
 
 def text_of(store: Store, row: int) -> str:

@@ -47,9 +47,9 @@ class Rankings:
         self.store = store
         self._captions: list[Caption] = []
 
-    def page(self, offset: int, limit: int, search: str = "", group: str | None = None) -> Page:
-        """Some of the items of this group that have all these words, best first."""
-        ranking, captions = dashboard.last_ranking(self.store), self._up_to_date()
+    def page(self, offset: int, limit: int, search: str = "", group: str | None = None, question: int = 0) -> Page:
+        """Some of the items of this group that have all these words, best first by this question."""
+        ranking, captions = dashboard.last_ranking(self.store, question), self._up_to_date()
         words = search.casefold().split()
 
         def fits(row: int) -> bool:
@@ -69,9 +69,9 @@ class Rankings:
         """The groups that items are in, as they come."""
         return list(dict.fromkeys(said.group for said in self._up_to_date() if said.group is not None))
 
-    def table(self) -> pd.DataFrame:
-        """All of it, as it is written to a file."""
-        rows = self.page(0, 10**9).items
+    def table(self, question: int = 0) -> pd.DataFrame:
+        """All of it by this question, as it is written to a file."""
+        rows = self.page(0, 10**9, question=question).items
         columns = ["rank", "id", "group", *COLUMNS[2:]]
         table = pd.DataFrame(rows, columns=columns)
         return table if self.store.settings.grouped else table.drop(columns="group")

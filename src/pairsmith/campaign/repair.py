@@ -30,10 +30,10 @@ def repair_answers(store: Store) -> tuple[int, int]:
     with store.writing() as connection:
         found = connection.execute(broken).all()
         restorable = [(row.first, row.left) for row in found if row.left > row.first]
-        ids = pair_ids(connection, restorable, store.settings.answers_per_pair)
+        ids = pair_ids(connection, restorable, store.settings)
         for row in found:
             if row.left > row.first:
-                pair = ids[row.first, row.left]
+                pair = ids[row.first, row.left, 0]  # versions with several questions do not store such
                 connection.execute(leases.update().where(leases.c.id == row.lease).values(pair=pair))
                 connection.execute(sql.ADD_WANTED, {"pair": pair, "step": -1})
                 restored += 1

@@ -39,7 +39,7 @@ items = sa.Table(
     sa.Column("prompt", sa.Text),  # that it answers: shown above the pair
     sa.Column("author", sa.Text),  # that made it, where authors are ranked as well
 )
-pairs = sa.Table(
+pairs = sa.Table(  # each with one question: a pair has as many rows, one after the other, as there are questions
     "pairs",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
@@ -49,9 +49,10 @@ pairs = sa.Table(
     sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
     sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # it was asked the last time
     sa.Column("gold", sa.Integer),  # the outcome that is known to be right
-    sa.UniqueConstraint("first", "second"),
+    sa.Column("question", sa.Integer, nullable=False, server_default="0"),  # 0: the first
     sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
-    sa.Index("pairs_second", "second"),  # with the index of the constraint above, it finds all pairs of an item
+    sa.Index("pairs_once", "first", "second", "question", unique=True),
+    sa.Index("pairs_second", "second"),  # with the index above, it finds all pairs of an item
 )
 sa.Index("pairs_wanted", pairs.c.id, sqlite_where=sa.text("wanted > 0"), postgresql_where=sa.text("wanted > 0"))
 people = sa.Table(
@@ -75,16 +76,17 @@ enrolments = sa.Table(  # links by which people invite themselves
     sa.Column("places", sa.Integer, nullable=False),  # so many more people may come
     sa.Column("seal", sa.Text),  # of whoever made or confirmed it, see `seals`
 )
-wordings = sa.Table(  # the question and the instructions as they were edited, oldest first
+wordings = sa.Table(  # the questions and the instructions as they were edited, oldest first
     "wordings",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
     sa.Column("question", sa.Text, nullable=False),
     sa.Column("instructions", sa.Text, nullable=False),
+    sa.Column("further", sa.JSON, nullable=False, server_default="[]"),  # the questions after the first
 )
-# A lease is a pair shown to a person. open: until it expires; answered; skipped; undone: answered, and taken back;
-# struck: answered, and out by an organiser.
+# A lease is a pair shown to a person with one question. open: until it expires; answered; skipped; undone: answered,
+# and taken back; struck: answered, and out by an organiser.
 leases = sa.Table(
     "leases",
     tables,

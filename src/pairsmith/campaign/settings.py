@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 # Where whoever makes the campaign says nothing else.
@@ -42,15 +42,21 @@ class Settings:
     asks_again: bool = False  # whether the design may ask a pair again
     prompt_kind: str = "text"  # text or markdown, of prompts where there are any
     by: str | None = None  # the column that said who made each item; None where nothing did
+    further: list[str] = field(default_factory=list)  # questions after the first, asked of the same pairs
+
+    @property
+    def questions(self) -> list[str]:
+        """All questions that people are asked of each pair, in this order, as the campaign was made."""
+        return [self.question, *self.further]
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> Self:
         """From the JSON object of the database, of which a foreign one may hold anything for a folder."""
-        named = {field.name: _STORED_AS.get(field.name, field.name) for field in fields(cls)}
+        named = {each.name: _STORED_AS.get(each.name, each.name) for each in fields(cls)}
         values = {name: stored[key] for name, key in named.items() if key in stored}
         if not isinstance(values.get("folder"), str):
             values["folder"] = None
         return cls(**values)
 
     def to_stored(self) -> dict[str, Any]:
-        return {_STORED_AS.get(field.name, field.name): getattr(self, field.name) for field in fields(self)}
+        return {_STORED_AS.get(each.name, each.name): getattr(self, each.name) for each in fields(self)}

@@ -39,17 +39,19 @@ class CampaignSnapshot:
     repeatable: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     authors: npt.NDArray[np.object_] | None = None  # who made each item, where the campaign knows
     by: str | None = None  # the column that said so
+    question: int = 0  # that the answers are to; 0: the first
 
 
-def take_snapshot(store: Store) -> CampaignSnapshot:
-    """The campaign as it is now."""
+def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
+    """The campaign as it is now, with the answers to this question."""
     settings = store.settings  # before the transaction: a database in memory, as of a read-only file, has but one
     with store.reading() as connection:
         items = store.items_as_of(connection)
         columns = pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.round, pairs.c.wanted
-        found = connection.execute(sa.select(*columns).order_by(pairs.c.id)).all()
-        given = answers.standing(connection, store.target)
-        again = _repeatable(connection, settings)
+        found = connection.execute(sa.select(*columns).where(pairs.c.question == question).order_by(pairs.c.id)).all()
+        last = connection.execute(sa.select(sa.func.max(pairs.c.id))).scalar()
+        given = answers.standing(connection, store.target, question=question)
+        again = _repeatable(connection, settings, question)
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
     planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
     return CampaignSnapshot(
@@ -58,7 +60,7 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
         items.labeled,
         items.labels,
         planned,
-        found[-1].id if found else 0,
+        last or 0,
         given,
         settings.recipe,
         max((row.round for row in found), default=0),
@@ -66,12 +68,13 @@ def take_snapshot(store: Store) -> CampaignSnapshot:
         again,
         items.authors,
         settings.by,
+        question,
     )
 
 
-def _repeatable(connection: sa.Connection, settings: Settings) -> Ints:
-    """Pairs that want no answer now, and that somebody who answers here has neither skipped nor, unless one person may
-    be asked twice, answered. Gold pairs are not asked for what the model learns from them.
+def _repeatable(connection: sa.Connection, settings: Settings, question: int) -> Ints:
+    """Pairs that want no answer to this question now, and that somebody who answers here has neither skipped nor,
+    unless one person may be asked twice, answered. Gold pairs are not asked for what the model learns from them.
     """
     if not settings.asks_again:
         return np.zeros((0, 2), dtype=np.int64)
@@ -94,6 +97,7 @@ def _repeatable(connection: sa.Connection, settings: Settings) -> Ints:
         sa.select(pairs.c.first, pairs.c.second)
         .select_from(pairs.outerjoin(finished, finished.c.pair == pairs.c.id))
         .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second)
+        .where(pairs.c.question == question)
         .where(sa.func.coalesce(finished.c.people, 0) < everybody)
         .order_by(pairs.c.id)
     ).all()

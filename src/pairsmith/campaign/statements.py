@@ -31,16 +31,22 @@ PROMPT = sa.select(items.c.prompt).where(items.c.row == _given("row"))
 LAST_WORDING = sa.select(sa.func.max(wordings.c.id))
 
 HELD = (  # what this person holds: first what was taken back last, then in order
-    sa.select(leases.c.id, leases.c.token, leases.c.left, pairs.c.first, pairs.c.second)
+    sa.select(leases.c.id, leases.c.token, leases.c.left, pairs.c.first, pairs.c.second, pairs.c.question)
     .join(pairs)
     .where(_live, leases.c.person == _given("person"))
     .order_by(sa.case((leases.c.again, -leases.c.id), else_=leases.c.id))
 )
-ABANDONED = sa.select(leases.c.id, leases.c.token, leases.c.left).where(
-    leases.c.pair == _given("pair"), leases.c.person == _given("person"), leases.c.state == "open"
+_its_questions = sa.select(pairs.c.id).where(pairs.c.first == _given("first"), pairs.c.second == _given("second"))
+ABANDONED = sa.select(leases.c.id, leases.c.pair, leases.c.token, leases.c.left).where(
+    leases.c.pair.in_(_its_questions), leases.c.person == _given("person"), leases.c.state == "open"
 )
 BEING_ANSWERED = sa.select(sa.func.count()).where(leases.c.pair == _given("pair"), _live)
-RENEW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"))
+RENEW = (  # a lease, and those of the other questions of its pair that did not expire
+    leases.update()
+    .where(leases.c.pair.in_(_its_questions), leases.c.person == _given("holder"), leases.c.state == "open")
+    .where((leases.c.id == _given("lease")) | (leases.c.expires > _given("now")))
+    .values(expires=_given("until"))
+)
 SHOW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"), wording=_given("shown"))
 TAKE_UP = (  # a lease that was abandoned
     leases.update()
@@ -52,13 +58,13 @@ LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given
 ADD_LEAN = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
 ASK_AGAIN = (  # imports may have given more answers than were wanted
     pairs.update()
-    .where(pairs.c.first == _given("i"), pairs.c.second == _given("j"))
+    .where(pairs.c.first == _given("i"), pairs.c.second == _given("j"), pairs.c.question == _given("which"))
     .values(wanted=sa.case((pairs.c.wanted < 0, 1), else_=pairs.c.wanted + 1), round=_given("number"), why=REPEATED)
 )
 ADD_WANTED = pairs.update().where(pairs.c.id == _given("pair")).values(wanted=pairs.c.wanted + _given("step"))
 
 OWN_LEASE = (
-    sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.wanted, people.c.excluded)
+    sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.question, pairs.c.wanted, people.c.excluded)
     .join(pairs)
     .join(people)
     .where(leases.c.token == _given("token"), leases.c.person == _given("person"))
@@ -97,14 +103,14 @@ COURSE = sa.select(  # what decides whether this person gets another pair
     campaign.c.state,
     campaign.c.goals,
     campaign.c.gold_rate,
-    sa.select(reports.c.content).where(reports.c.name == "doubt").scalar_subquery().label("doubt"),
+    sa.select(reports.c.content).where(reports.c.name == "doubt").scalar_subquery().label("doubt"),  # the largest
     _quota,
 )
 _being_given = sa.select(sa.func.count()).where(_live)
 GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
 GIVEN_BY = sa.select(_counted.where(_own).scalar_subquery(), _being_given.where(_own).scalar_subquery())
 GROUP_SIZES = sa.select(sa.func.count()).select_from(items).group_by(items.c.grouped)
-PAIRS = sa.select(sa.func.count()).select_from(pairs)
+PAIRS = sa.select(sa.func.count()).select_from(pairs).where(pairs.c.question == 0)
 _one, _two = items.alias(), items.alias()
 PAIRS_WITHIN_GROUPS = (
     PAIRS.join(_one, pairs.c.first == _one.c.row)
@@ -141,28 +147,47 @@ FOR_A_NEWCOMER = {  # such a pair, drawn by lot from those that this person does
 ANSWERED_HERE = sa.select(leases.c.id).where(_own, leases.c.state == "answered", leases.c.expires != MADE_ELSEWHERE)
 
 
-def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, str]]:
-    """The first pair that lacks answers beyond those being given, and that this person may still be shown."""
-    other, own = leases.alias(), leases.alias()
+_owned = leases.alias()
+_theirs = (_owned.c.pair == pairs.c.id) & (_owned.c.person == _given("person"))
+
+
+def _may_be_shown(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
+    """Pairs that this person may still be shown."""
+    held = (_owned.c.state == "open") & (_owned.c.expires > _given("now"))
+    return sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.question, pairs.c.why).where(
+        ~sa.exists().where(_theirs, _owned.c.state.in_(closed_states(repeats)) | held),
+    )
+
+
+def _free_pairs(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
+    """Those of them that lack answers beyond those being given."""
+    other = leases.alias()
     being = (
         sa.select(sa.func.count())
         .where(other.c.pair == pairs.c.id, other.c.state == "open", other.c.expires > _given("now"))
         .scalar_subquery()
     )
-    theirs = (own.c.pair == pairs.c.id) & (own.c.person == _given("person"))
-    held = (own.c.state == "open") & (own.c.expires > _given("now"))
-    query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.why).where(
-        sa.text("wanted > 0"),  # written like this, so that the database uses the partial index
-        pairs.c.wanted > being,
-        ~sa.exists().where(theirs, own.c.state.in_(closed_states(repeats)) | held),
-    )
+    # Written like this, so that the database uses the partial index.
+    return _may_be_shown(repeats).where(sa.text("wanted > 0"), pairs.c.wanted > being)
+
+
+def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
+    """The first of them; where one person may be asked again, of those that this one answered least often."""
+    query = _free_pairs(repeats)
     if repeats:
-        times = sa.select(sa.func.count()).where(theirs, own.c.state == "answered").scalar_subquery()
+        times = sa.select(sa.func.count()).where(_theirs, _owned.c.state == "answered").scalar_subquery()
         query = query.order_by(times)
     return query.order_by(pairs.c.id).limit(1)
 
 
+def _of_the_same_pair(query: sa.Select[tuple[int, int, int, int, str]]) -> sa.Select[tuple[int, int, int, int, str]]:
+    return query.where(pairs.c.id.in_(_its_questions)).order_by(pairs.c.question)
+
+
 NEXT_FREE_PAIR = {repeats: _next_free_pair(repeats) for repeats in (False, True)}
+# With which questions this person is shown a pair: those that lack answers; of a gold pair all.
+QUESTIONS_OF = {repeats: _of_the_same_pair(_free_pairs(repeats)) for repeats in (False, True)}
+QUESTIONS_OF_GOLD = {repeats: _of_the_same_pair(_may_be_shown(repeats)) for repeats in (False, True)}
 _times = (
     sa.select(sa.func.count())
     .where(leases.c.pair == pairs.c.id, _own, leases.c.state == "answered")
@@ -170,7 +195,7 @@ _times = (
     .label("times")
 )
 GOLD_PAIRS = (  # whose outcome is known, and how often this person answered each; not those they skipped or hold
-    sa.select(pairs.c.id, pairs.c.first, pairs.c.second, sa.literal(GOLD).label("why"), _times)
+    sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.question, sa.literal(GOLD).label("why"), _times)
     .where(
         pairs.c.gold.is_not(None),
         ~sa.exists().where(leases.c.pair == pairs.c.id, _own, (leases.c.state == "skipped") | _live),

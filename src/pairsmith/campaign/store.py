@@ -35,7 +35,7 @@ class Store:
         # SQLite's own queue for writers is sleep and retry; threads of one process can do better.
         self._turn: AbstractContextManager[Any] = nullcontext() if is_url(self.target) else threading.Lock()
         self._parts = lru_cache(4096)(self._read_parts)
-        self._wording = lru_cache(64)(lambda edit: wordings.wording(self, edit))
+        self._wording = lru_cache(64)(lambda edit, question: wordings.wording(self, edit, question))
         self._items: StoredItems | None = None
         self._prompt = lru_cache(4096)(self._read_prompt)
 
@@ -106,9 +106,9 @@ class Store:
         except LookupError:  # which is not remembered: the item may be added yet
             return []
 
-    def wording(self, edit: int | None) -> wordings.Wording:
-        """The question and the instructions of this edit; None is what the campaign was made with."""
-        return self._wording(edit)
+    def wording(self, edit: int | None, question: int = 0) -> wordings.Wording:
+        """This question and the instructions, of this edit; None is what the campaign was made with."""
+        return self._wording(edit, question)
 
     def _read_parts(self, row: int) -> list[tuple[str, str]]:
         with self.reading() as connection:

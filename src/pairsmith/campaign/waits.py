@@ -37,7 +37,9 @@ def waits(store: Store) -> str:
         wanted = connection.execute(
             sa.select(pairs.c.wanted, sa.func.count()).where(pairs.c.id.in_(stuck)).group_by(pairs.c.wanted)
         ).all()
-        total = sum(count for _, count in wanted)
+        asked = sum(count for _, count in wanted)  # pairs, once for each question that waits
+        several = sa.select(pairs.c.first, pairs.c.second).where(pairs.c.id.in_(stuck)).distinct().subquery()
+        total = connection.execute(sa.select(sa.func.count()).select_from(several)).scalar_one()
         rows = connection.execute(
             sa.select(persons.c.name, sa.func.count(leases.c.pair.distinct()).label("pairs"))
             .select_from(leases.join(persons))
@@ -48,7 +50,7 @@ def waits(store: Store) -> str:
     if total == 0:
         return ""
     invited = (name for name, role in people.invited(store) if role == "labeller")
-    others = [name for name in invited if done_by.get(name, 0) < total]
+    others = [name for name in invited if done_by.get(name, 0) < asked]
     whom = _whom([left for left, _ in wanted], store.settings.answers_per_pair)
     who = f"{_listed(others)} could answer them" if others else "nobody else is invited"
     return f"{counted(total, 'pair')} {'waits' if total == 1 else 'wait'} for {whom} person: {who}."

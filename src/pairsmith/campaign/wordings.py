@@ -1,11 +1,13 @@
-"""The question and the instructions: as the campaign was made with, and as they were edited since.
+"""The questions and the instructions: as the campaign was made with, and as they were edited since.
 
-Every version is kept, and each pair that is shown says with which (`leases.wording`, as a lease has it).
+A version has the instructions and every question. All are kept, and each pair that is shown says with which
+(`leases.wording`, as a lease has it).
 """
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 
+MOST = 9  # questions of a campaign
 LONGEST_QUESTION, LONGEST_INSTRUCTIONS = 300, 50_000  # characters; instructions travel with every pair
 # Control characters, halves of characters beyond 16 bits, and ends of lines and paragraphs.
 _NO_PART_OF_A_LINE = ("Cc", "Cs", "Zl", "Zp")
@@ -30,20 +33,39 @@ class Wording(NamedTuple):
     instructions: str  # Markdown
 
 
-def wording(store: Store, edit: int | None) -> Wording:
-    """The wording of this edit; None is what the campaign was made with."""
+def wording(store: Store, edit: int | None, question: int = 0) -> Wording:
+    """The wording of this edit with this question, 0 the first; None is what the campaign was made with."""
     if edit is None:
-        return Wording(1, store.settings.question, store.settings.instructions)
+        return Wording(1, store.settings.questions[question], store.settings.instructions)
     with store.reading() as connection:
         row = connection.execute(sa.select(wordings).where(wordings.c.id == edit)).one()
-    return Wording(row.id + 1, row.question, row.instructions)
+    return Wording(row.id + 1, [row.question, *row.further][question], row.instructions)
 
 
-def current(store: Store) -> Wording:
-    """What is shown from now on."""
+def current(store: Store, question: int = 0) -> Wording:
+    """What is shown with this question from now on."""
     with store.reading() as connection:
         last = connection.execute(sql.LAST_WORDING).scalar()
-    return store.wording(last)
+    return store.wording(last, question)
+
+
+def questions(store: Store) -> list[str]:
+    """All questions as they are asked from now on."""
+    return [current(store, number).question for number in range(len(store.settings.questions))]
+
+
+def check_questions(asked: Sequence[str]) -> list[str]:
+    """The questions of a campaign without the spaces around them, or the error that these cannot be asked."""
+    if not 1 <= len(asked) <= MOST:
+        raise Refused(422, f"{len(asked)} questions cannot be asked of each pair; ask 1 to {MOST}")
+    found = [checked_question(question) for question in asked]
+    _check_they_differ(found)
+    return found
+
+
+def _check_they_differ(asked: Sequence[str]) -> None:
+    if twice := [question for at, question in enumerate(asked) if question in asked[:at]]:
+        raise Refused(422, f"the question {twice[0]!r} is there twice; ask it once")
 
 
 def edited(store: Store) -> list[Any]:
@@ -52,19 +74,27 @@ def edited(store: Store) -> list[Any]:
         return list(connection.execute(sa.select(wordings).order_by(wordings.c.id.desc())))
 
 
-def edit(store: Store, question: str | None = None, instructions: str | None = None, by: int | None = None) -> Wording:
-    """Ask another question or give other instructions, from the next pair that is shown on; None leaves what is."""
-    now, before = store.now(), current(store)
-    question = before.question if question is None else checked_question(question)
+def edit(
+    store: Store, question: str | None = None, instructions: str | None = None, by: int | None = None, which: int = 0
+) -> Wording:
+    """Ask another question or give other instructions, from the next pair that is shown on; None leaves what is.
+
+    `which` of the questions is asked otherwise, 0 the first.
+    """
+    now, before, asked = store.now(), current(store, which), questions(store)
+    if question is not None:
+        asked[which] = checked_question(question)
+        _check_they_differ(asked)
     instructions = before.instructions if instructions is None else checked_instructions(instructions)
-    if (question, instructions) == (before.question, before.instructions):
+    if (asked[which], instructions) == (before.question, before.instructions):
         return before
+    new = {"at": now, "question": asked[0], "further": asked[1:], "instructions": instructions}
     with store.writing() as connection:
-        made = connection.execute(wordings.insert().values(at=now, question=question, instructions=instructions))
+        made = connection.execute(wordings.insert().values(new))
         assert made.inserted_primary_key is not None
         number = int(made.inserted_primary_key[0])
-        corrections.log(connection, now, by, "edited", wording=number + 1, question=question)
-    return store.wording(number)
+        corrections.log(connection, now, by, "edited", wording=number + 1, question=asked[which])
+    return store.wording(number, which)
 
 
 def checked_question(question: str) -> str:

@@ -21,12 +21,15 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from pairsmith.campaign.history import Memory
     from pairsmith.campaign.store import Store
 
+Found = TypeVar("Found")
 PAUSE = 0.3  # seconds between two looks at the campaign
 GONE = 3  # the exit code where the campaign's files were taken away: there is nothing to start again for
 
@@ -38,13 +41,14 @@ def watch(store: Store) -> None:
     from pairsmith.campaign.guard import Gone
     from pairsmith.campaign.history import Memory
     from pairsmith.campaign.planning import Planner
-    from pairsmith.campaign.report import make_report
     from pairsmith.campaign.snapshot import take_snapshot
 
-    keep_rounds_ahead, memory = Planner(store), Memory.from_json(*dashboard.last_memory(store))
+    keep_rounds_ahead, questions = Planner(store), range(len(store.settings.questions))
+    memories = [Memory.from_json(*dashboard.last_memory(store, question)) for question in questions]
     reported: tuple[int, ...] | None = None
-    report: Future[dict[str, Any]] | None = None
+    report: Future[list[dict[str, Any]]] | None = None
     forecast: Future[dict[str, Any]] | None = None
+    foretold = 0  # the question that the forecast is about
     while True:
         try:
             store.check()
@@ -53,17 +57,20 @@ def watch(store: Store) -> None:
             if report is None and changed != reported:
                 # Models of many items take minutes. People must not run out of pairs meanwhile, so rounds are planned
                 # beside it; the report stays with the snapshot that it began with.
-                report, reported = _in_a_thread(lambda: make_report(take_snapshot(store), memory)), changed
+                report, reported = _in_a_thread(lambda: _reports(store, memories)), changed
             elif report is not None and report.done():
                 done, report = report, None
-                dashboard.save_report(store, done.result())
-                dashboard.save_memory(store, memory.to_json(), memory.outlook)
+                dashboard.save_report(store, *done.result())
+                for at, memory in enumerate(memories):
+                    dashboard.save_memory(store, memory.to_json(), memory.outlook, at)
                 dashboard.save_problem(store, "")
-                if forecast is None and outlook.due(memory.outlook, memory.fitted):
-                    forecast = _in_a_thread(lambda: outlook.foretell(take_snapshot(store)))
+                due = [at for at in questions if outlook.due(memories[at].outlook, memories[at].fitted)]
+                if forecast is None and due:
+                    foretold = due[0]
+                    forecast = _in_a_thread(partial(outlook.foretell, take_snapshot(store, foretold)))
             elif report is None and forecast is not None and forecast.done():
-                done, forecast = forecast, None
-                memory.outlook, reported = done.result(), None  # the next report tells of it
+                came, forecast = forecast, None
+                memories[foretold].outlook, reported = came.result(), None  # the next report tells of it
         except Gone:
             raise
         except ValueError as error:
@@ -74,9 +81,17 @@ def watch(store: Store) -> None:
         time.sleep(PAUSE)
 
 
-def _in_a_thread(task: Callable[[], dict[str, Any]]) -> Future[dict[str, Any]]:
+def _reports(store: Store, memories: list[Memory]) -> list[dict[str, Any]]:
+    """The report of each question."""
+    from pairsmith.campaign.report import make_report
+    from pairsmith.campaign.snapshot import take_snapshot
+
+    return [make_report(take_snapshot(store, at), memory) for at, memory in enumerate(memories)]
+
+
+def _in_a_thread(task: Callable[[], Found]) -> Future[Found]:
     """What the task gives, or raises, once it is done; the process may end before."""
-    future: Future[dict[str, Any]] = Future()
+    future: Future[Found] = Future()
 
     def run() -> None:
         try:

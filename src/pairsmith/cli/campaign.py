@@ -25,7 +25,7 @@ from pairsmith.cli.inputs import (
     making,
     read_instructions,
 )
-from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
+from pairsmith.cli.opening import Campaign, WhichQuestion, needs_app, open_campaign, say, shown, which_question
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
 
@@ -34,7 +34,12 @@ campaign = typer.Typer(help="Make a labelling campaign, invite people, export an
 def create(
     target: Annotated[str, typer.Argument(help="A new file, such as retina.db, or a postgresql:// URL.")],
     items: Annotated[Path, typer.Option(help="Items: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")],
-    question: Annotated[str, typer.Option(help="What people are asked of each pair.")],
+    question: Annotated[
+        list[str],
+        typer.Option(
+            help="What people are asked of each pair. May be repeated: each question gets a ranking of its own."
+        ),
+    ],
     k: Annotated[
         int, typer.Option("-k", "--pairs", help="How many pairs a round has; more where people outrun it.", metavar="K")
     ] = 100,
@@ -152,12 +157,12 @@ def create(
     needs_app()
     from pairsmith.campaign import create as creation
     from pairsmith.campaign import gold as golden
-    from pairsmith.campaign.wordings import checked_question
+    from pairsmith.campaign.wordings import check_questions
     from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     creation.check_place(target)
-    checked_question(question)
+    check_questions(question)
     over = creating.goals(answers=answers, until=until, deadline=deadline, quota=quota)
     creating.check_numbers(objective, lease, random_share, viewing, rate)
     features_named = bool(features or text or image)
@@ -233,6 +238,7 @@ def export_answers(
     conversational: Annotated[
         bool, typer.Option("--conversational", help="In dpo, messages of a user and an assistant instead of texts.")
     ] = False,
+    question: WhichQuestion = None,
 ) -> None:
     """Write the answers that count to a file; dpo also as .parquet, by the name of the file.
 
@@ -259,7 +265,8 @@ def export_answers(
     if os.path.realpath(path) == os.path.realpath(target):
         raise ValueError(f"--output {path} is the campaign itself; choose another")
     with open_campaign(target, changes=False) as store:
-        told = exchange.export_answers(store, kind, path, raw, every, each, conversational)
+        which = None if question is None and kind in exchange.TABLES else which_question(store, question)
+        told = exchange.export_answers(store, kind, path, raw, every, each, conversational, which)
         with store.reading() as connection:
             struck, excluded = corrections.left_out(connection)
     # Where the answers go to standard output, this does not go among them.
@@ -278,10 +285,12 @@ def comments(target: Campaign) -> None:
     with open_campaign(target, changes=False) as store:
         from pairsmith.campaign.browse import commented
 
+        several = len(store.settings.questions) > 1
         with store.reading() as connection:
             found = commented(connection)
     for row in found:
-        say(f"{row.labeller}, {row.left} | {row.right}, {row.choice}: {' '.join(row.comment.split())}")
+        to = f", question {row.question + 1}" if several else ""
+        say(f"{row.labeller}, {row.left} | {row.right}{to}, {row.choice}: {' '.join(row.comment.split())}")
     if not found:
         say("No comments yet.")
 
@@ -292,13 +301,16 @@ def import_answers(
     answers: Annotated[
         list[Path],
         typer.Argument(
-            help="Tables with first, second and outcome, or winner and loser (also labeller, left, seconds, time,"
-            " strength, comment); or Label Studio's JSON, whose tasks have left_id and right_id.",
+            help="Tables with first, second and outcome, or winner and loser (also question, labeller, left, seconds,"
+            " time, strength, comment); or Label Studio's JSON, whose tasks have left_id and right_id.",
             metavar="ANSWERS...",
         ),
     ],
+    question: WhichQuestion = None,
 ) -> None:
     """Add answers that were made elsewhere. The same file twice counts once.
+
+    With several questions, --question says which one answers are to that have no column question.
 
     An answer that says neither who gave it nor when is taken for one that is there already, if there is one like it.
 
@@ -308,8 +320,9 @@ def import_answers(
     from pairsmith.campaign import exchange
 
     with open_campaign(target) as store:
+        which = None if question is None else which_question(store, question)
         for path in answers:
-            count, new = exchange.import_answers(store, path)
+            count, new = exchange.import_answers(store, path, which)
             say(f"{path}: {counted(count, 'answer')}, {new} of them new.")
 
 

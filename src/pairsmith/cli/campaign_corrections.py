@@ -9,7 +9,16 @@ import typer
 
 from pairsmith.campaign import counted
 from pairsmith.cli.inputs import IdColumn, read_instructions
-from pairsmith.cli.opening import Campaign, needs_app, nothing_to_learn, open_campaign, say, shown
+from pairsmith.cli.opening import (
+    Campaign,
+    WhichQuestion,
+    needs_app,
+    nothing_to_learn,
+    open_campaign,
+    say,
+    shown,
+    which_question,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,6 +61,10 @@ def edit(
         Path | None,
         typer.Option(help="Instructions, shown before the first pair and on demand: a text or Markdown file."),
     ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option(help="Which question is changed, where there are several.", metavar="NUMBER", min=1),
+    ] = None,
 ) -> None:
     """Change the question or the instructions, from each labeller's next pair on. Every version is kept.
 
@@ -62,10 +75,13 @@ def edit(
 
     if question is None and instructions is None:
         raise ValueError("there is nothing to change; give --question, --instructions or both")
+    if number is not None and question is None:
+        raise ValueError("--number says which question is changed; give --question too")
     guidance = None if instructions is None else read_instructions(instructions)
     with open_campaign(target) as store:
-        before = wordings.current(store)
-        now = wordings.edit(store, question, guidance)
+        which = 0 if question is None else which_question(store, number, "--number")
+        before = wordings.current(store, which)
+        now = wordings.edit(store, question, guidance, which=which)
     if now == before:
         say(f"{shown(target)} asks that already; nothing is changed.")
     else:
@@ -120,7 +136,7 @@ def backup(
     say(f"Wrote {output}: {counted(items, 'item')}, {counted(answers, 'answer')}. It was read again, and is whole.")
 
 
-def raters(target: Campaign) -> None:
+def raters(target: Campaign, question: WhichQuestion = None) -> None:
     """Print how well each labeller answers, and who looks as if at random, or one-sided.
 
     [bold]pairsmith campaign raters retina.db[/bold]
@@ -131,7 +147,8 @@ def raters(target: Campaign) -> None:
         from pairsmith.campaign.raters import rate
         from pairsmith.campaign.snapshot import take_snapshot
 
-        snapshot, memory = take_snapshot(store), Memory.from_json(*dashboard.last_memory(store))
+        asked = which_question(store, question)
+        snapshot, memory = take_snapshot(store, asked), Memory.from_json(*dashboard.last_memory(store, asked))
         with store.reading() as connection:
             out = corrections.excluded(connection)
     follow(snapshot, memory)

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pairsmith.campaign import counted
-from pairsmith.cli.opening import Campaign, open_campaign, say, shown
+from pairsmith.cli.opening import Campaign, WhichQuestion, open_campaign, say, shown, which_question
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
-Answers = Annotated[str | None, typer.Option(help="Over after so many answers of everybody.", metavar="COUNT")]
+Answers = Annotated[
+    str | None,
+    typer.Option(help="Over after so many answers of everybody; the answer to each question is one.", metavar="COUNT"),
+]
 Until = Annotated[
     str | None,
     typer.Option(
         help="Over when the doubt of the dashboard, the chance that two items stand in the wrong order, is below a"
-        " bound: 'doubt < 10%'.",
+        " bound: 'doubt < 10%'. Of several questions, that of each.",
         metavar="BOUND",
     ),
 ]
@@ -106,6 +109,7 @@ def gold(
         float | None,
         typer.Option(help="The share of pairs handed out that are of these, up to 0.5; 0 for none.", metavar="SHARE"),
     ] = None,
+    question: WhichQuestion = None,
 ) -> None:
     """Mix in pairs whose outcome is known, to see who answers with care. Each person is asked each of them once.
 
@@ -122,7 +126,8 @@ def gold(
 
         items = Items(Path(target), store.items.features, store.items.groups)
         outcomes = {} if known is None else golden.read(known, items, store.settings.ties)
-        count = golden.know(store, outcomes, rate)
+        which = 0 if known is None else which_question(store, question)
+        count = golden.know(store, outcomes, rate, which)
         mixed_in = golden.rate_of(store)
         with store.reading() as connection:
             found, all_who_count = golden.right_and_asked(connection), golden.together(connection)

@@ -26,14 +26,16 @@ FEW = 10  # held-out answers: on fewer, a figure says little
 MOST_RATERS = 12  # are shown
 
 
-def campaign_evidence(target: str, *refused: object) -> tuple[pd.DataFrame, dict[str, Any], Floats, Recipe | None]:
+def campaign_evidence(
+    target: str, *refused: object, question: int | None = None
+) -> tuple[pd.DataFrame, dict[str, Any], Floats, Recipe | None]:
     """A campaign's features, its labels and answers as BradleyTerryGP.fit takes them, and what each of them weighs.
 
     And the recipe of its features, None where they were there already.
     """
     import numpy as np
 
-    asked = opening.snapshot_of(target, *refused)
+    asked = opening.snapshot_of(target, *refused, question=question)
     from pairsmith.campaign.learning import evidence
 
     known = evidence(asked)

@@ -91,7 +91,7 @@ def judge(
             leaving(f"Every answer so far is in {shown(target)}; the same command goes on from there."),
             Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
         ):
-            advance = bar.over("judged", answers or max(1, waiting(store).free))
+            advance = bar.over("judged", answers or max(1, waiting(store).free * len(store.settings.questions)))
             tally = judging.judge(
                 store,
                 person,
@@ -145,10 +145,14 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
             say(OVER[over])
         elif wanted is not None:
             say("No other pair can be asked now.")
+    several = len(store.settings.questions) > 1
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
-        rows = [row for row in judges_against_people(standing(connection, store.target)) if row["name"] == name]
-    for row in rows:
-        among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
-        say(f"Agrees with people on {row['agrees']:.0%} of {counted(row['pairs'], 'pair')} (90% interval"
-            f" {row['low']:.0%} to {row['high']:.0%}){among}.")  # fmt: skip
+        given = standing(connection, store.target)
+    for question in range(len(store.settings.questions)):
+        which = f"Question {question + 1}: agrees" if several else "Agrees"
+        rows = judges_against_people(given[given["question"] == question])
+        for row in [row for row in rows if row["name"] == name]:
+            among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
+            say(f"{which} with people on {row['agrees']:.0%} of {counted(row['pairs'], 'pair')} (90% interval"
+                f" {row['low']:.0%} to {row['high']:.0%}){among}.")  # fmt: skip

@@ -30,6 +30,7 @@ from pairsmith.cli.inputs import (
     matching,
     recipe_of,
 )
+from pairsmith.cli.opening import WhichQuestion, refuse_question
 from pairsmith.cli.output import (
     check_place,
     check_stdout,
@@ -87,6 +88,7 @@ def fit(
     text_embedding: TextEmbedding = None,
     image_embedding: ImageEmbedding = None,
     by: MadeBy = None,
+    question: WhichQuestion = None,
 ) -> None:
     """Fit a Bradley-Terry model to answers.
 
@@ -107,9 +109,11 @@ def fit(
     better_label = None
     how = making(dimensions, text_embedding, image_embedding, output)
     if is_campaign(items):
-        refused = answers, labels, better, id_column, features, no_features, text, image, by
-        X, known, weights, recipe = campaign_evidence(items, *refused, dimensions, text_embedding, image_embedding)
+        refused: tuple[object, ...] = answers, labels, better, id_column, features, no_features, text, image, by
+        refused = *refused, dimensions, text_embedding, image_embedding
+        X, known, weights, recipe = campaign_evidence(items, *refused, question=question)
     else:
+        refuse_question(question)
         chosen = None if no_features else features or []
         raw = {"text": text, "image": image, "by": by, **how}
         X, known, weights, better_label, recipe = table_evidence(
@@ -168,6 +172,7 @@ def rank(
             metavar="COLUMN",
         ),
     ] = None,
+    question: WhichQuestion = None,
 ) -> None:
     """Rank items, best first, with how sure that is.
 
@@ -184,7 +189,7 @@ def rank(
         check_place(plot, [Path(items), model, output], (".png", ".svg", ".pdf"))
         if find_spec("matplotlib") is None:
             raise ValueError("--plot needs matplotlib; pip install 'pairsmith[plots]'")
-    asked = _to_rank(items, model, id_column, group_by, by)
+    asked = _to_rank(items, model, id_column, group_by, by, question)
     features = matching(asked.model, asked.features)
     new = _new_items(asked.model, features)
     ranking = _ranking(asked, features, level, top)
@@ -265,11 +270,14 @@ def _caveat(fitted: BradleyTerry | BradleyTerryGP) -> str:
     )
 
 
-def _to_rank(items: str, model: Path | None, id_column: str | None, group_by: str | None, by: str | None) -> _ToRank:
+def _to_rank(
+    items: str, model: Path | None, id_column: str | None, group_by: str | None, by: str | None, question: int | None
+) -> _ToRank:
     """The model and the items: a campaign has both."""
     fitted = None if model is None else load_model(model)
     if is_campaign(items):
-        return _campaign_to_rank(items, fitted, model, by, id_column, group_by)
+        return _campaign_to_rank(items, fitted, model, by, id_column, group_by, question=question)
+    refuse_question(question)
     if model is None or fitted is None:
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
     recipe = recipe_of(model)
@@ -280,10 +288,15 @@ def _to_rank(items: str, model: Path | None, id_column: str | None, group_by: st
     return _ToRank(fitted, features, groups, authors, "" if told else _not_told(f"fit with --by {by}"))
 
 
-def _campaign_to_rank(target: str, fitted: Any, model: Path | None, by: str | None, *refused: object) -> _ToRank:
+def _campaign_to_rank(
+    target: str, fitted: Any, model: Path | None, by: str | None, *refused: object, question: int | None
+) -> _ToRank:
     from pairsmith.cli.opening import shown
 
-    asked = opening.snapshot_of(target, *refused)
+    if fitted is not None:  # which was fitted to one question or another: nothing is left to choose
+        refuse_question(question)
+        question = 1
+    asked = opening.snapshot_of(target, *refused, question=question)
     from pairsmith.campaign.learning import fit_model, with_authors
 
     if by is not None and asked.by != by:

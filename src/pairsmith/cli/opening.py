@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 Campaign = Annotated[str, typer.Argument(help="A campaign: an SQLite file or a postgresql:// URL.", metavar="CAMPAIGN")]
+WhichQuestion = Annotated[
+    int | None,
+    typer.Option(
+        "--question", help="Which question of a campaign that asks several, by its number.", metavar="NUMBER", min=1
+    ),
+]
 
 
 def needs_app() -> None:
@@ -31,7 +37,26 @@ def open_campaign(target: str, changes: bool = True) -> Store:
     return Store(target, changes=changes)
 
 
-def snapshot_of(target: str, *refused: object) -> CampaignSnapshot:
+def which_question(store: Store, number: int | None, option: str = "--question") -> int:
+    """The question of this number, as the database counts them: 0 is the first. Of several one has to be named."""
+    from pairsmith.campaign import wordings
+
+    asked = wordings.questions(store)
+    listed = ", ".join(f"{at} ({question})" for at, question in enumerate(asked, 1))
+    if number is None and len(asked) > 1:
+        raise ValueError(f"{shown(store.target)} asks {len(asked)} questions; say which with {option}: {listed}")
+    if number is not None and number > len(asked):
+        raise ValueError(f"{option} {number}: {shown(store.target)} asks {listed}; choose one by its number")
+    return (number or 1) - 1
+
+
+def refuse_question(number: int | None) -> None:
+    """Of a table there are no questions to choose from."""
+    if number is not None:
+        raise ValueError("--question is for campaigns that ask several; leave it out")
+
+
+def snapshot_of(target: str, *refused: object, question: int | None = None) -> CampaignSnapshot:
     """A campaign as it is, for fit, rank and select; options that it has its own answer to are refused."""
     needs_app()
     from pairsmith.campaign.snapshot import take_snapshot
@@ -42,7 +67,7 @@ def snapshot_of(target: str, *refused: object) -> CampaignSnapshot:
             " the options that name others"
         )
     with open_campaign(target, changes=False) as store:
-        return take_snapshot(store)
+        return take_snapshot(store, which_question(store, question))
 
 
 def nothing_to_learn(target: str) -> str:

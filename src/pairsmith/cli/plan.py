@@ -63,6 +63,7 @@ def plan(
     simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT")] = 8,
     seed: Annotated[int, typer.Option(help="Another one draws other simulations.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    question: opening.WhichQuestion = None,
 ) -> None:
     """Foretell how much will be known after more answers, and how many a target takes.
 
@@ -80,8 +81,9 @@ def plan(
     if model is not None and answers:
         raise ValueError("--model has answers already, and ANSWERS are others; give one of them")
     if is_campaign(items):
-        X, fitted, groups = _of_campaign(items, model, answers, id_column, features, no_features)
+        X, fitted, groups = _of_campaign(items, model, answers, id_column, features, no_features, question=question)
     else:
+        opening.refuse_question(question)
         groups = None
         X, fitted = _of_table(items, answers or [], model, id_column, None if no_features else features or [])
     from pairsmith import WithinGroups
@@ -117,9 +119,11 @@ def _as_target(text: str) -> dict[str, Any]:
     raise ValueError(f"--target must be like 'doubt < 10%' or 'reliability > 0.9', got {text!r}")
 
 
-def _of_campaign(target: str, model: Path | None, *refused: object) -> tuple[Any, BradleyTerryGP, Any]:
+def _of_campaign(
+    target: str, model: Path | None, *refused: object, question: int | None
+) -> tuple[Any, BradleyTerryGP, Any]:
     """A campaign's features, the model of its answers unless another is named, and the groups that pairs are within."""
-    asked = opening.snapshot_of(target, *refused)
+    asked = opening.snapshot_of(target, *refused, question=question)
     from pairsmith.campaign.learning import fit_or_prior
 
     if model is not None:

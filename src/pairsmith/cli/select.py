@@ -184,6 +184,7 @@ def select(
     dimensions: Dimensions = None,
     text_embedding: TextEmbedding = None,
     image_embedding: ImageEmbedding = None,
+    question: opening.WhichQuestion = None,
 ) -> None:
     """Pick the pairs of items whose comparison teaches most.
 
@@ -217,8 +218,9 @@ def select(
     if is_campaign(items):
         named = labels, answers, candidates, group_by, id_column, features, text, image
         refused = *named, dimensions, text_embedding, image_embedding
-        selection = _from_campaign(items, k, refused, model, dask, options)
+        selection = _from_campaign(items, k, refused, model, dask, options, question)
     else:
+        opening.refuse_question(question)
         raw: dict[str, Any] = {"text": text, "image": image}
         raw |= making(dimensions, text_embedding, image_embedding, output)
         raw["may_lack_features"] = model is not None or item_effects is not None
@@ -241,10 +243,16 @@ def select(
 
 
 def _from_campaign(
-    target: str, k: int, refused: tuple[object, ...], model: Path | None, dask: str | None, options: dict[str, Any]
+    target: str,
+    k: int,
+    refused: tuple[object, ...],
+    model: Path | None,
+    dask: str | None,
+    options: dict[str, Any],
+    question: int | None,
 ) -> Selection:
     """The next pairs of a campaign, which has its own answer to the options that are refused."""
-    asked = opening.snapshot_of(target, *refused)
+    asked = opening.snapshot_of(target, *refused, question=question)
     if model is not None:
         check_recipe(model, asked.recipe)
     from pairsmith.campaign.rounds import next_pairs

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from pairsmith.campaign import corrections, dashboard, enrolment, goals, gold, leases, people, wordings
+from pairsmith.campaign.database import Refused
 from pairsmith.campaign.leases import Lease
 from pairsmith.campaign.media_files import MEDIA
 from pairsmith.campaign.ranking import Rankings
@@ -18,10 +19,12 @@ from pairsmith.campaign.store import Store
 from pairsmith.campaign.waits import waits
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.markdown import render
+from pairsmith.campaign.wordings import MOST
 
 # Characters, which as JSON have room in a body however they are written.
 COMMENT, QUESTION, INSTRUCTIONS = 1000, wordings.LONGEST_QUESTION, 5000
 
+Question = Annotated[int, Query(ge=1, le=MOST, description="Its number, 1 for the first.")]
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
@@ -37,6 +40,7 @@ class Strict(BaseModel):
 PROGRESS = {"answers": 12, "yours": 3, "wanted": 88, "goal": 400, "quota": 50, "undo": "Zk3vQyHc0m5nT1uXwR7pLA"}
 PAIR = {
     "lease": "a8Xo2b0dJm4Kq1tYw9sVfg",
+    "question": 1,
     "prompt": {"kind": "text", "text": "Why is the sky blue?"},
     "left_id": "a-17",
     "right_id": "b-17",
@@ -80,7 +84,7 @@ class Part(BaseModel):
 
 
 class Wording(BaseModel):
-    """What people are asked, and told how to answer; it may be edited while they do."""
+    """What people are asked of this pair, and told how to answer; it may be edited while they do."""
 
     number: int = Field(description="1 is what the campaign was made with.")
     question: str
@@ -90,13 +94,15 @@ class Wording(BaseModel):
 class Campaign(BaseModel):
     model_config = like(
         question="Which answer is better?",
+        questions=["Which answer is better?"],
         instructions="Look at *facts* first.",
         ties=True,
         graded=False,
         comments=False,
     )
 
-    question: str
+    question: str = Field(description="The first of the questions.")
+    questions: list[str] = Field(description="What is asked of each pair, one after the other.")
     instructions: str = Field(description="Markdown; empty where there are none.")
     ties: bool = Field(description="Whether a choice may be tie.")
     graded: bool = Field(description="Whether left and right may have a strength.")
@@ -106,7 +112,10 @@ class Campaign(BaseModel):
 class Pair(BaseModel):
     model_config = like(**PAIR)
 
-    lease: str = Field(description="Names this pair, on these sides, shown to you; the answer needs it.")
+    lease: str = Field(
+        description="Names this pair, on these sides, with this question, shown to you; the answer needs it."
+    )
+    question: int = Field(description="The number of the question, 1 for the first; its text is in the wording.")
     prompt: Part | None = Field(default=None, description="What both items answer, where there is a prompt.")
     left_id: str
     right_id: str
@@ -241,6 +250,7 @@ def labelling(store: Store, access: Access) -> APIRouter:
         wording, settings = wordings.current(store), store.settings
         return Campaign(
             question=wording.question,
+            questions=wordings.questions(store),
             instructions=wording.instructions,
             ties=settings.ties,
             graded=settings.graded,
@@ -249,7 +259,10 @@ def labelling(store: Store, access: Access) -> APIRouter:
 
     @router.post("/next")
     def next_pair(want: Want, request: Request) -> Next:
-        """A pair to answer. It is yours for some minutes; loaded again, the page gets the same one."""
+        """A pair to answer. It is yours for some minutes; loaded again, the page gets the same one.
+
+        Where there are several questions the same pair comes with each of them, one after the other.
+        """
         person = access.person(request, "labeller")
         lease = leases.next_pair(store, person, want.holding)
         over: Any = None if lease is not None else goals.ending(store, person)
@@ -295,25 +308,29 @@ def organising(store: Store, access: Access) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
         search: Annotated[str, Query(max_length=200)] = "",
         group: Annotated[str | None, Query(max_length=10_000)] = None,
+        question: Question = 1,
     ) -> Ranking:
         """The items, best first, as of the last report; with `search`, those whose id or text has all these words."""
         access.person(request, "organiser")
-        total, low, high, found = rankings.page(offset, limit, search, group)
-        answers = dashboard.last_report(store)["answers"]
+        asked = which(store, question)
+        total, low, high, found = rankings.page(offset, limit, search, group, asked)
+        answers = dashboard.last_report(store, asked)["answers"]
         return Ranking(answers=answers, total=total, low=low, high=high, items=[_ranked(row) for row in found])
 
     @router.get("/dashboard")
-    def figures(request: Request) -> dict[str, Any]:
-        """All that the dashboard shows but the ranking."""
+    def figures(request: Request, question: Question = 1) -> dict[str, Any]:
+        """All that the dashboard shows of a question but the ranking; `doubts` has those of all questions."""
         access.person(request, "organiser")
-        problem, report = dashboard.last_problem(store), dashboard.last_report(store)
+        asked = which(store, question)
+        problem, report = dashboard.last_problem(store), dashboard.last_report(store, asked)
         with store.reading() as connection:
             excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
-            right = gold.right_and_asked(connection)
+            right = gold.right_and_asked(connection, asked)
         for row in (*report["people"], *excluded):
             row["gold"] = right.get(row["name"])
-        return {**dashboard.count(store), "problem": problem, "report": report, "excluded": excluded,
-                "struck": struck, "course": goals.described(store), "waits": waits(store)}  # fmt: skip
+        return {**dashboard.count(store, asked), "problem": problem, "report": report, "excluded": excluded,
+                "struck": struck, "course": goals.described(store), "waits": waits(store),
+                "doubts": dashboard.last_doubts(store)}  # fmt: skip
 
     @router.post("/state")
     def act(wanted: Act, request: Request) -> State:
@@ -338,15 +355,23 @@ def enrolling(store: Store, access: Access) -> APIRouter:
     return router
 
 
+def which(store: Store, number: int) -> int:
+    """The question of this number, as the database counts them, or 404."""
+    if number > len(store.settings.questions):
+        raise Refused(404, f"there is no question {number}; the campaign has {len(store.settings.questions)}")
+    return number - 1
+
+
 def _pair(store: Store, lease: Lease | None) -> Pair | None:
     if lease is None:
         return None
     prompt, left, right = prompt_of(store, lease.left), parts_of(store, lease.left), parts_of(store, lease.right)
     names = store.items.features.index
     ids = {"left_id": names[lease.left], "right_id": names[lease.right]}
-    number, question, instructions = store.wording(lease.wording)
-    wording = Wording(number=number, question=question, instructions=render(instructions))
-    return Pair(lease=lease.token, prompt=prompt, left=left, right=right, wording=wording, **ids)
+    number, text_asked, instructions = store.wording(lease.wording, lease.question)
+    wording = Wording(number=number, question=text_asked, instructions=render(instructions))
+    asked = lease.question + 1
+    return Pair(lease=lease.token, question=asked, prompt=prompt, left=left, right=right, wording=wording, **ids)
 
 
 def parts_of(store: Store, row: int) -> list[Part]:

@@ -15,7 +15,7 @@ from pairsmith.campaign import browse, corrections, wordings
 from pairsmith.campaign.schema import SECOND
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.access import Access
-from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, parts_of, prompt_of
+from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, parts_of, prompt_of, which
 from pairsmith.campaign.web.markdown import render
 from pairsmith.campaign.web.pages import TEMPLATES
 
@@ -52,6 +52,7 @@ class NewWording(Strict):
     instructions: str | None = Field(
         None, max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown. Left out, they stay."
     )
+    number: int = Field(1, ge=1, le=wordings.MOST, description="Of the question that is changed, 1 for the first.")
 
 
 class Worded(BaseModel):
@@ -80,7 +81,8 @@ def correcting(store: Store, access: Access) -> APIRouter:
     def reword(given: NewWording, request: Request) -> Worded:
         """Change the question, the instructions or both, from each labeller's next pair on."""
         by = access.person(request, "organiser")
-        return Worded(number=wordings.edit(store, given.question, given.instructions, by).number)
+        asked = which(store, given.number)
+        return Worded(number=wordings.edit(store, given.question, given.instructions, by, asked).number)
 
     @router.get("/answers", include_in_schema=False)
     def answers(
@@ -98,7 +100,8 @@ def correcting(store: Store, access: Access) -> APIRouter:
         given = {name: value for name, value in wanted._asdict().items() if value}
         pages = {number: urlencode({**given, "page": number}) for number in (page - 1, page + 1)}
         shown = {"answers": found, "total": total, "wanted": wanted, "people": people, "done": done, "when": when,
-                 "page": page, "last": max(1, -(-total // AT_ONCE)), "pages": pages}  # fmt: skip
+                 "page": page, "last": max(1, -(-total // AT_ONCE)), "pages": pages,
+                 "several": len(store.settings.questions) > 1}  # fmt: skip
         return TEMPLATES.TemplateResponse(request, "answers.html", shown)
 
     @router.get("/answers/{number}", include_in_schema=False)
@@ -108,7 +111,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
             found = browse.one(connection, number)
         if found is None:
             raise HTTPException(404, "there is no such answer")
-        prompt, wording = prompt_of(store, found.left_row), store.wording(found.wording)
+        prompt, wording = prompt_of(store, found.left_row), store.wording(found.wording, found.question)
         sides = {"left": parts_of(store, found.left_row), "right": parts_of(store, found.right_row)}
         shown = {"answer": found, "prompt": prompt, "sides": sides, "wording": wording, "when": when,
                  "instructions": render(wording.instructions)}  # fmt: skip

@@ -13,6 +13,7 @@ from pairsmith.campaign.exchange import export_answers
 from pairsmith.campaign.ranking import Rankings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.api import Question, which
 from pairsmith.files.write_table import write_csv
 
 
@@ -21,12 +22,12 @@ def downloads(store: Store, access: Access) -> APIRouter:
     router = APIRouter(prefix="/download", include_in_schema=False)
 
     @router.get("/ranking.csv")
-    def ranking(request: Request) -> Response:
+    def ranking(request: Request, question: Question = 1) -> Response:
         """The ranking of the last report, of all items."""
         access.person(request, "organiser")
         text = io.StringIO()
-        write_csv(Rankings(store).table(), text)
-        return _csv(text.getvalue().encode(), "ranking.csv")
+        write_csv(Rankings(store).table(which(store, question)), text)
+        return _csv(text.getvalue().encode(), "ranking.csv" if question == 1 else f"ranking-{question}.csv")
 
     @router.get("/answers.csv")
     def answers(request: Request) -> Response:

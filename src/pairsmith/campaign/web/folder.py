@@ -79,7 +79,7 @@ def _row(found: Listed) -> dict[str, Any]:
             state = connection.execute(sa.select(campaign.c.state)).scalar_one()
             last = connection.execute(sa.select(sa.func.max(answers.c.at))).scalar()
         counted = dashboard.count(found.store)["answers"]
-        question = wordings.current(found.store).question
+        question = " · ".join(wordings.questions(found.store))
     except CampaignError as error:
         return row | {"problem": str(error), "port": None}
     return row | {"question": question, "state": state, "answers": counted, "last": last}

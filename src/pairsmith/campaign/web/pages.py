@@ -15,7 +15,7 @@ from pairsmith.campaign.ranking import Rankings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import languages
 from pairsmith.campaign.web.access import Access
-from pairsmith.campaign.web.api import COMMENT, INSTRUCTIONS, QUESTION
+from pairsmith.campaign.web.api import COMMENT, INSTRUCTIONS, QUESTION, Question, which
 from pairsmith.campaign.web.markdown import render
 
 Language = Annotated[str | None, Query(max_length=16)]
@@ -33,10 +33,12 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
         return TEMPLATES.TemplateResponse(request, "label.html", _label(store, _language(request, lang)))
 
     @router.get("/dashboard")
-    def dashboard_page(request: Request) -> HTMLResponse:
+    def dashboard_page(request: Request, question: Question = 1) -> HTMLResponse:
         access.person(request, "organiser")
         may_label = access.local or access.is_known(request)
-        return TEMPLATES.TemplateResponse(request, "dashboard.html", _dashboard(store) | {"may_label": may_label})
+        return TEMPLATES.TemplateResponse(
+            request, "dashboard.html", _dashboard(store, question) | {"may_label": may_label}
+        )
 
     @router.get("/api")
     def api_page(request: Request) -> HTMLResponse:
@@ -84,6 +86,7 @@ def _label(store: Store, language: str) -> dict[str, Any]:
     return {
         "settings": settings,
         "question": wording.question,
+        "questions": len(settings.questions),
         "instructions": render(wording.instructions),
         "longest_comment": COMMENT,
         "language": language,
@@ -93,6 +96,7 @@ def _label(store: Store, language: str) -> dict[str, Any]:
             "words": words,
             "viewing": settings.viewing_seconds,
             "lease": settings.lease_seconds,
+            "questions": len(settings.questions),
             "graded": settings.graded,
             "instructions": wording.instructions.strip() != "",
             "wording": wording.number,
@@ -100,9 +104,11 @@ def _label(store: Store, language: str) -> dict[str, Any]:
     }
 
 
-def _dashboard(store: Store) -> dict[str, Any]:
+def _dashboard(store: Store, question: int) -> dict[str, Any]:
     return {
-        "wording": wordings.current(store),
+        "wording": wordings.current(store, which(store, question)),
+        "questions": wordings.questions(store),
+        "asked": question,
         "longest": {"question": QUESTION, "instructions": INSTRUCTIONS},
         "figures": dashboard.FIGURES,
         "learned": dashboard.LEARNED,
@@ -116,7 +122,7 @@ def _dashboard(store: Store) -> dict[str, Any]:
 def _enrol(store: Store, language: str, setup: dict[str, str]) -> dict[str, Any]:
     words = languages.WORDS[language]
     return {
-        "question": wordings.current(store).question,
+        "question": " · ".join(wordings.questions(store)),
         "longest": people.LONGEST,
         "language": language,
         "words": words,

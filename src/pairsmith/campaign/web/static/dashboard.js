@@ -109,6 +109,16 @@ function tellAdvice(advice) {
   }));
 }
 
+// Of several questions, the one in most doubt is the one that the next pairs are chosen for.
+function tellQuestions(doubts) {
+  const largest = doubts.includes(null) ? -1 : doubts.indexOf(Math.max(...doubts));
+  for (const place of document.querySelectorAll("[data-doubt]")) {
+    const at = Number(place.dataset.doubt);
+    const next = at === largest ? "; the next pairs are chosen for it" : "";
+    place.textContent = doubts[at] === null ? "no answers yet" : `doubt ${percent(doubts[at])}${next}`;
+  }
+}
+
 function drawReport({ curve, outlook, advice, people, judges, learned }, excluded) {
   tellAdvice(advice);
   fillLearned(learned);
@@ -125,9 +135,10 @@ async function keepUpToDate() {
   let drawn = "";
   for (;;) {
     try {
-      const now = await ask("/api/dashboard");
+      const now = await ask(`/api/dashboard?question=${find("dashboard").dataset.question}`);
       fillFigures(now);
       tellProblem(now.problem);
+      tellQuestions(now.doubts);
       tellCourse(now.course, now.waits);
       tellLeftOut(now.struck, now.excluded);
       const found = JSON.stringify([now.report, now.excluded]);

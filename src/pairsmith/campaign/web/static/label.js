@@ -66,7 +66,10 @@ function show(pair, comment = "") {
   find("pair").dataset.lease = pair ? pair.lease : "";
   find("empty").hidden = true;
   putOnScreen(pair);
-  if (pair) reword(pair.wording);
+  if (pair) {
+    reword(pair.wording);
+    tellWhich(pair.question);
+  }
   if (find("comment")) find("comment").value = comment;
   for (const button of buttons) button.disabled = pair === null;
   beginViewing();
@@ -131,9 +134,9 @@ async function fetchPairs() {
         if (!find("status").classList.contains("bad")) tell(""); // it speaks of a next pair
         await pause(found.over === null ? 2000 : 5000); // it may be opened again
       } else if (current === null) {
-        show(withElements(found.pair));
+        show(withElements(found.pair, null));
       } else {
-        upcoming = withElements(found.pair);
+        upcoming = withElements(found.pair, current);
       }
     }
   } catch (error) {
@@ -161,7 +164,7 @@ function answer(choice, strength = null) {
   const side = { tie: say("tie"), skip: say("skipped") }[choice] ?? nameOf(choice);
   const what = strength ? `${side}: ${say(strength)}` : side;
   const number = yours + [...unsent.values()].filter((sent) => sent.choice !== "skip").length + 1;
-  tell(say("answered", { what, number }));
+  tell(say(setup.questions > 1 ? "answered_several" : "answered", { what, number }));
   show(upcoming);
   upcoming = null;
   if (current === null && !navigator.onLine) showNothing("no_connection");
@@ -204,8 +207,9 @@ function undo() {
       const comment = lastGiven?.lease === undoable ? lastGiven.comment : "";
       const found = await ask("/api/undo", { lease: undoable });
       tellProgress(found.progress, ticket);
+      const before = current;
       if (current !== null) upcoming = current;
-      show(withElements(found.pair), comment);
+      show(withElements(found.pair, before), comment);
       tell(say("taken_back"));
     } catch (error) {
       tell(say("not_taken_back", { why: why(error, "only_last") }), true);
@@ -256,16 +260,28 @@ function showInstructionsOnce() {
 let worded = setup.wording;
 
 function reword({ number, question, instructions }) {
-  if (number === worded) return;
-  worded = number;
   document.title = question;
   find("question").textContent = question;
+  if (number === worded) return;
+  worded = number;
   find("guidance").hidden = instructions === "";
   find("guidance").innerHTML = instructions; // sanitised by the server
   tell(say("reworded"), true);
   if (instructions === "" || find("instructions").open) return;
   find("instructions").showModal();
   find("instructions").addEventListener("close", beginViewing, { once: true });
+}
+
+// Where there are several questions the pair stays and the question changes, which must not go unseen.
+function tellWhich(number) {
+  if (!find("which")) return;
+  const text = say("which_question", { number, count: setup.questions });
+  if (find("which").textContent === text) return;
+  find("which").textContent = text;
+  const place = find("which").parentElement;
+  place.classList.remove("changed");
+  void place.offsetWidth; // so that the animation begins anew
+  place.classList.add("changed");
 }
 
 listen({ answer, undo, help: () => find("instructions").showModal() });

@@ -40,9 +40,12 @@ find("wording").addEventListener("submit", async (event) => {
     return;
   }
   try {
-    const { number } = await ask("/api/wording", Object.fromEntries(changed.map(([name, field]) => [name, field.value])));
+    const said = Object.fromEntries(changed.map(([name, field]) => [name, field.value]));
+    const { number } = await ask("/api/wording", { ...said, number: Number(find("dashboard").dataset.question) });
     for (const [, field] of changed) field.defaultValue = field.value;
-    document.querySelector("h1").textContent = fields.question.value;
+    for (const place of document.querySelectorAll("h1, .questions [aria-current] span")) {
+      place.textContent = fields.question.value;
+    }
     find("saved").textContent = `Saved as wording ${number}; people see it from their next pair on.`;
   } catch (error) {
     find("saved").textContent = `Not saved: ${error.message}`;

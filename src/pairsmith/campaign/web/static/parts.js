@@ -31,10 +31,14 @@ function textOf(part) {
 
 const makers = { image: (part) => pictureOf(part.url), audio: soundOf };
 
-// Elements are made when a pair arrives, so that its pictures load before it is shown.
-export function withElements(pair) {
+// Elements are made when a pair arrives, so that its pictures load before it is shown. The same pair, with another
+// question, keeps those of the one before it: what was zoomed, scrolled or played stays so.
+export function withElements(pair, before) {
   const elementsOf = (parts) => parts.map((part) => (makers[part.kind] || textOf)(part));
-  return pair && {
+  if (before && pair.left_id === before.left_id && pair.right_id === before.right_id) {
+    return { ...pair, elements: before.elements, above: before.above };
+  }
+  return {
     ...pair,
     elements: SIDES.map((side) => elementsOf(pair[side])),
     above: pair.prompt ? elementsOf([pair.prompt]) : [],
@@ -45,8 +49,11 @@ export function putOnScreen(pair) {
   putPrompt(pair ? pair.above : []);
   SIDES.forEach((side, at) => {
     const parts = find(side).querySelector(".parts");
-    parts.replaceChildren(...(pair ? pair.elements[at] : []));
-    parts.scrollTop = 0;
+    const elements = pair ? pair.elements[at] : [];
+    if (elements.length === 0 || parts.firstChild !== elements[0]) {
+      parts.replaceChildren(...elements);
+      parts.scrollTop = 0;
+    }
     find(side).hidden = pair === null;
   });
   nameSides();

@@ -13,7 +13,8 @@ const state = { pages: new Map(), total: 0, low: 0, high: 1, asked: 0, height: 0
 let resting = 0;
 
 const address = (page) => {
-  const query = new URLSearchParams({ offset: page * PAGE, limit: PAGE, search: find("search").value });
+  const { question } = find("dashboard").dataset;
+  const query = new URLSearchParams({ question, offset: page * PAGE, limit: PAGE, search: find("search").value });
   const group = find("group")?.value;
   if (group) query.set("group", group.slice(1));
   return `/api/ranking?${query}`;
