@@ -273,6 +273,16 @@ def test_pairs_that_are_asked_again_come_with_all_questions(tmp_path, make):
     assert not planning.plan_round(store) or sum(len(answer_all(store, person)) for person in (anna, ben)) > 0
 
 
+def test_a_newcomer_is_asked_again_with_all_questions(target, make):
+    store = make(target, n=3, k=3, answers_per_pair="auto", question=TWO)
+    anna, ben = invite_people(store, 2)
+    answer_all(store, anna)
+    first = leases.next_pair(store, ben)
+    second = leases.next_pair(store, ben, [first.token])
+    assert (first.question, second.question) == (0, 1)
+    assert (first.left, first.right) == (second.left, second.right)
+
+
 def test_a_bound_on_doubt_holds_when_it_holds_for_each_question(target, make):
     store = make(target, n=4, k=6, question=TWO, goals=Goals(until=0.1))
 

@@ -55,19 +55,18 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
                 return _shown(lease.token, lease, lease.left, wording)
         if len({(lease.first, lease.second) for lease in held}) >= at_once or course.spoken_for:
             return None
-        pair = gold.draw(connection, store, person, course.gold_rate)
+        pair, its_questions = gold.draw(connection, store, person, course.gold_rate), sql.ALL_QUESTIONS_OF
         if pair is None:
-            free = sql.NEXT_FREE_PAIR[store.settings.repeats]
+            free, its_questions = sql.NEXT_FREE_PAIR[store.settings.repeats], sql.QUESTIONS_OF
             pair = connection.execute(free, {"now": now, "person": person}).first()
         if pair is None and store.settings.asks_again:
-            pair = _for_a_newcomer(connection, store, person, now)
+            pair, its_questions = _for_a_newcomer(connection, store, person, now), sql.ALL_QUESTIONS_OF
         if pair is None:
             return None
         asked = [pair]
         if len(store.settings.questions) > 1:
-            its = sql.QUESTIONS_OF_GOLD if pair.why == GOLD else sql.QUESTIONS_OF
             same = {"first": pair.first, "second": pair.second, "now": now, "person": person}
-            asked = list(connection.execute(its[store.settings.repeats], same))
+            asked = list(connection.execute(its_questions[store.settings.repeats], same))
         return _hand_out(connection, person, asked, expires, pair.why, wording)
 
 

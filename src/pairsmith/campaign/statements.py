@@ -134,7 +134,7 @@ LEFT_TO = {  # a pair that lacks answers, and that this person did not answer or
 
 _who_is_asked_again = sa.exists().where(people.c.id == _given("person"), ~people.c.excluded, ~people.c.program)
 MAY_BE_REPEATED = {  # a complete pair that this person can be asked, see `snapshot.CampaignSnapshot`
-    repeats: sa.select(pairs.c.id, pairs.c.first, pairs.c.second, sa.literal(REPEATED).label("why"))
+    repeats: sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.question, sa.literal(REPEATED).label("why"))
     .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second, _who_is_asked_again)
     .where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats))))
     .limit(1)
@@ -185,9 +185,9 @@ def _of_the_same_pair(query: sa.Select[tuple[int, int, int, int, str]]) -> sa.Se
 
 
 NEXT_FREE_PAIR = {repeats: _next_free_pair(repeats) for repeats in (False, True)}
-# With which questions this person is shown a pair: those that lack answers; of a gold pair all.
+# With which questions this person is shown a pair: those that lack answers; of a gold pair, or one asked again, all.
 QUESTIONS_OF = {repeats: _of_the_same_pair(_free_pairs(repeats)) for repeats in (False, True)}
-QUESTIONS_OF_GOLD = {repeats: _of_the_same_pair(_may_be_shown(repeats)) for repeats in (False, True)}
+ALL_QUESTIONS_OF = {repeats: _of_the_same_pair(_may_be_shown(repeats)) for repeats in (False, True)}
 _times = (
     sa.select(sa.func.count())
     .where(leases.c.pair == pairs.c.id, _own, leases.c.state == "answered")
