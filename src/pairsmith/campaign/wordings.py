@@ -6,6 +6,7 @@ A version has the instructions and every question. All are kept, and each pair t
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +26,14 @@ MOST = 9  # questions of a campaign
 LONGEST_QUESTION, LONGEST_INSTRUCTIONS = 300, 50_000  # characters; instructions travel with every pair
 # Control characters, halves of characters beyond 16 bits, and ends of lines and paragraphs.
 _NO_PART_OF_A_LINE = ("Cc", "Cs", "Zl", "Zp")
+# Characters as regular expressions name them: those of these kinds, and others that nobody sees.
+_ENDS_A_LINE = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
+_UNSEEN = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0"
+)
+_SEEN = re.compile(rf"[^\s{_UNSEEN}{_ENDS_A_LINE}]")
+QUESTION_PATTERN = rf"^[^{_ENDS_A_LINE}]*{_SEEN.pattern}[^{_ENDS_A_LINE}]*$"  # as the API's contract says it
 
 
 class Wording(NamedTuple):
@@ -109,7 +118,7 @@ def checked_question(question: str) -> str:
     odd = next((letter for letter in question if unicodedata.category(letter) in _NO_PART_OF_A_LINE), None)
     if odd is not None:
         raise Refused(422, f"question holds {odd!a}, and has to be one line of text; leave that out")
-    if not any(letter.isprintable() and letter != " " for letter in question):
+    if not _SEEN.search(question):
         raise Refused(422, "question is empty; ask something, such as 'Which is better?'")
     return question
 

@@ -48,7 +48,9 @@ class NewWording(Strict):
     model_config = like(question="Which answer is better?", instructions="Look at *facts* first.") | {"extra": "forbid"}
 
     # Each may be left out: one that a command made longer than a form may send stays as it is beside the other.
-    question: str | None = Field(None, max_length=QUESTION, description="One line. Left out, it stays.")
+    question: str | None = Field(
+        None, max_length=QUESTION, pattern=wordings.QUESTION_PATTERN, description="One line. Left out, it stays."
+    )
     instructions: str | None = Field(
         None, max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown. Left out, they stay."
     )
