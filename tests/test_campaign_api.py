@@ -10,6 +10,7 @@ from campaigns import ask, client_of
 from pairsmith.campaign import dashboard, enrolment
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
+from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import api as contracts
 
 
@@ -164,6 +165,13 @@ def test_wrong_types_are_refused(local, body):
     answer = local.post("/api/answer", content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 422)
     assert isinstance(answer.json()["detail"], str)
+
+
+def test_whoever_labels_does_not_wait_until_all_items_are_looked_at(local, monkeypatch):
+    monkeypatch.setattr(Store, "items_as_of", lambda *_: pytest.fail("all items were looked at"))
+    pair = local.post("/api/next", json={}).json()["pair"]
+    assert {pair["left_id"], pair["right_id"]} <= {f"{row:03}" for row in range(1000)}
+    assert local.post("/api/answer", json={"lease": pair["lease"], "choice": "left"}).json()["counted"]
 
 
 OPERATIONS = [

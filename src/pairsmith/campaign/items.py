@@ -54,6 +54,11 @@ def parts(connection: sa.Connection, row: int) -> list[tuple[str, str]]:
     return [(str(kind), str(value)) for kind, value in found or ()]
 
 
+def name(connection: sa.Connection, row: int) -> str:
+    """The id of an item."""
+    return str(connection.execute(sql.NAME, {"row": row}).scalar_one())
+
+
 def prompt(connection: sa.Connection, row: int) -> str | None:
     """What this item answers, None where there is no prompt."""
     found = connection.execute(sql.PROMPT, {"row": row}).scalar()

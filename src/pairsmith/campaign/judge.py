@@ -287,11 +287,11 @@ def read_reply(reply: str, choices: list[str]) -> str:
 
 def described(store: Store, left: int, right: int, wording: Wording) -> dict[str, Any]:
     """A pair as a program gets it; files by their absolute paths."""
-    settings, names = store.settings, store.items.features.index
+    settings = store.settings
     prompt = store.prompt(left)
 
     def item(row: int) -> dict[str, Any]:
-        return {"id": str(names[row]), "parts": [_part(store, kind, value) for kind, value in store.parts(row)]}
+        return {"id": store.name(row), "parts": [_part(store, kind, value) for kind, value in store.parts(row)]}
 
     return {
         "question": wording.question,

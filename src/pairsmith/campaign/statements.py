@@ -26,6 +26,7 @@ of_those_who_count = leases.c.person.not_in(sa.select(people.c.id).where(people.
 
 PERSON = sa.select(people).where(people.c.hash == _given("hash"), people.c.role == _given("role"))
 PARTS = sa.select(items.c.parts).where(items.c.row == _given("row"))
+NAME = sa.select(items.c.name).where(items.c.row == _given("row"))
 PROMPT = sa.select(items.c.prompt).where(items.c.row == _given("row"))
 
 LAST_WORDING = sa.select(sa.func.max(wordings.c.id))

@@ -37,6 +37,7 @@ class Store:
         self._parts = lru_cache(4096)(self._read_parts)
         self._wording = lru_cache(64)(lambda edit, question: wordings.wording(self, edit, question))
         self._items: StoredItems | None = None
+        self._name = lru_cache(4096)(self._read_name)
         self._prompt = lru_cache(4096)(self._read_prompt)
 
     def close(self) -> None:
@@ -91,7 +92,7 @@ class Store:
         """The items that this transaction sees; they are read again only where some were added."""
         count = connection.execute(sa.select(sa.func.count()).select_from(schema.items)).scalar_one()
         known = self._items
-        if known is None or len(known.names) != count:
+        if known is None or len(known.features) != count:
             self._items = known = items.read(connection, _settings(connection))
         return known
 
@@ -116,6 +117,14 @@ class Store:
         if not found:
             raise LookupError(row)
         return found
+
+    def name(self, row: int) -> str:
+        """The id of an item, without reading all of them."""
+        return self._name(row)
+
+    def _read_name(self, row: int) -> str:
+        with self.reading() as connection:
+            return items.name(connection, row)
 
     def prompt(self, row: int) -> str | None:
         """What an item answers, and so the other item of each of its pairs; None where there is no prompt."""

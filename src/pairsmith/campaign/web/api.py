@@ -366,8 +366,7 @@ def _pair(store: Store, lease: Lease | None) -> Pair | None:
     if lease is None:
         return None
     prompt, left, right = prompt_of(store, lease.left), parts_of(store, lease.left), parts_of(store, lease.right)
-    names = store.items.features.index
-    ids = {"left_id": names[lease.left], "right_id": names[lease.right]}
+    ids = {"left_id": store.name(lease.left), "right_id": store.name(lease.right)}
     number, text_asked, instructions = store.wording(lease.wording, lease.question)
     wording = Wording(number=number, question=text_asked, instructions=render(instructions))
     asked = lease.question + 1
