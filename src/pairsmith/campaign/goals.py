@@ -113,8 +113,7 @@ def ending(store: Store, person: int) -> str | None:
         over = course(connection, store.now(), person).over
         if over is not None:
             return over
-        sizes = connection.execute(sql.GROUP_SIZES).scalars().all()
-        possible = sum(size * (size - 1) // 2 for size in sizes)
+        possible = store.possible_pairs(connection)
         for planned in (sql.PAIRS, sql.PAIRS_WITHIN_GROUPS):  # the second takes longer, and is seldom needed
             if connection.execute(planned).scalar_one() < possible:
                 return None

@@ -110,6 +110,7 @@ COURSE = sa.select(  # what decides whether this person gets another pair
 _being_given = sa.select(sa.func.count()).where(_live)
 GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
 GIVEN_BY = sa.select(_counted.where(_own).scalar_subquery(), _being_given.where(_own).scalar_subquery())
+ITEMS = sa.select(sa.func.count()).select_from(items)
 GROUP_SIZES = sa.select(sa.func.count()).select_from(items).group_by(items.c.grouped)
 PAIRS = sa.select(sa.func.count()).select_from(pairs).where(pairs.c.question == 0)
 _one, _two = items.alias(), items.alias()

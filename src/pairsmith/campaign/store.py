@@ -15,7 +15,8 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import database, is_url, items, schema, wordings
+from pairsmith.campaign import database, is_url, items, wordings
+from pairsmith.campaign import statements as sql
 from pairsmith.campaign.guard import FileGuard
 from pairsmith.campaign.items import StoredItems
 from pairsmith.campaign.schema import SECOND, campaign
@@ -37,6 +38,7 @@ class Store:
         self._parts = lru_cache(4096)(self._read_parts)
         self._wording = lru_cache(64)(lambda edit, question: wordings.wording(self, edit, question))
         self._items: StoredItems | None = None
+        self._possible: dict[int, int] = {}  # pairs that may meet, by the number of items
         self._name = lru_cache(4096)(self._read_name)
         self._prompt = lru_cache(4096)(self._read_prompt)
 
@@ -90,11 +92,21 @@ class Store:
 
     def items_as_of(self, connection: sa.Connection) -> StoredItems:
         """The items that this transaction sees; they are read again only where some were added."""
-        count = connection.execute(sa.select(sa.func.count()).select_from(schema.items)).scalar_one()
+        count = connection.execute(sql.ITEMS).scalar_one()
         known = self._items
         if known is None or len(known.features) != count:
             self._items = known = items.read(connection, _settings(connection))
         return known
+
+    def possible_pairs(self, connection: sa.Connection) -> int:
+        """How many pairs of items may meet; they are counted again only where items were added."""
+        count = connection.execute(sql.ITEMS).scalar_one()
+        possible = self._possible.get(count)
+        if possible is None:
+            sizes = connection.execute(sql.GROUP_SIZES).scalars().all()
+            possible = sum(size * (size - 1) // 2 for size in sizes)
+            self._possible = {count: possible}
+        return possible
 
     def forget_items(self) -> None:
         """Read the items again: one of them was mended."""
