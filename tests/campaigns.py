@@ -140,3 +140,18 @@ def answer_next(store, choice="left", person=None):
 def chat(content):
     """What an endpoint for chat completions replies: a status, headers and a body."""
     return 200, {}, json.dumps({"choices": [{"message": {"role": "assistant", "content": content}}]}).encode()
+
+
+def truthfully(lease):
+    """To the first question the item of the smaller row is the better, to the second that of the greater."""
+    smaller = "left" if lease.left < lease.right else "right"
+    return smaller if lease.question == 0 else {"left": "right", "right": "left"}[smaller]
+
+
+def answer_truthfully(store, person, most=10**6):
+    """Everything that this person is given, in order: (pair, question) each."""
+    asked = []
+    while len(asked) < most and (lease := leases.next_pair(store, person)) is not None:
+        assert leases.answer(store, person, lease.token, truthfully(lease), 1.0)
+        asked.append((frozenset((lease.left, lease.right)), lease.question))
+    return asked
