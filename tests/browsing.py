@@ -1,32 +1,12 @@
 """What tests in a real browser share."""
 
 import re
-import threading
-import time
-from contextlib import contextmanager
 
-import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from server_fixtures import free_port
-
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
-
-
-@contextmanager
-def served(app):
-    """The URL of this app, which is served meanwhile; nothing computes behind it."""
-    port = free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.05)
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(20)
 
 
 def accessible(page):

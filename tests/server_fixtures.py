@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -108,30 +109,29 @@ def serve():
         process.stdout.close()
 
 
+@contextmanager
+def serving(app):
+    """The URL of this app, which a thread of this process serves meanwhile."""
+    port = free_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(20)
+
+
 @pytest.fixture
 def served():
     """served(store, local=True) -> the URL of its pages, by a thread of this process; nothing plans or reports behind.
 
     That is `serve` without what takes seconds: two processes that import everything.
     """
-    started = []
-
-    def start(store, **options):
-        port = free_port()
-        config = uvicorn.Config(create_app(store, **options), port=port, log_level="error", timeout_graceful_shutdown=1)
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        started.append((server, thread))
-        while not server.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
-        return f"http://127.0.0.1:{port}"
-
-    yield start
-    for server, thread in started:
-        server.should_exit = True
-        thread.join(20)
+    with ExitStack() as started:
+        yield lambda store, **options: started.enter_context(serving(create_app(store, **options)))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
-from browsing import DESKTOP, PHONE, accessible, open_page, served
+from browsing import DESKTOP, PHONE, accessible, open_page
 from campaigns import invite_people
 from pairsmith.campaign import dashboard, leases
 from pairsmith.campaign.create import create
@@ -16,6 +16,7 @@ from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.app import create_app
 from pairsmith.campaign.web.folder import Listed, create_listing
 from pairsmith.files.items import Items
+from server_fixtures import serving
 
 LONG = "Which of these two descriptions would make you want to read the whole of the book that it is about, and why?"
 # What is wider than the screen, or scrolls sideways in its place. A phone shows a page that is too wide smaller: then
@@ -49,7 +50,7 @@ def addresses(store):
         Listed("a-campaign-with-a-long-name.db", store, 8101),
         Listed("bad.db", problem=f"bad.db is damaged. {LONG}"),
     ]
-    with served(create_app(store)) as campaign, served(create_listing(Path("folder"), found)) as folder:
+    with serving(create_app(store)) as campaign, serving(create_listing(Path("folder"), found)) as folder:
         yield {"campaign": campaign, "folder": folder}
 
 
