@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from scipy.special import expit
 
+import pairsmith as ps
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
 from pairsmith.model.posterior import Answers, Posterior
@@ -88,13 +90,55 @@ def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
         np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
 
 
-def test_a_sample_of_many_answers_is_of_items_that_meet_again():
+@pytest.mark.parametrize(
+    ("n", "count", "items", "answers"),
+    [
+        (2000, 20_000, (1000, 1000), (4500, 5500)),  # 1,000 items have answers enough
+        (5000, 10_000, (1100, 1200), (1000, 1010)),  # it takes more items to have 1,000 answers
+        (300, 20_000, (205, 220), (10_000, 10_200)),  # few items that gave too many
+    ],
+)
+def test_a_sample_of_many_answers_is_of_items_that_meet_again(n, count, items, answers):
     rng = np.random.default_rng(3)
-    n, count = 2000, 20_000
-    pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(count)])
+    first = rng.integers(n, size=count)
+    pairs = np.column_stack([first, (first + rng.integers(1, n, size=count)) % n])
     linear, some, threshold = _some(np.zeros((n, 1)), answers_of(pairs), False, rng)
-    assert 900 < len(some) < 1300
+    assert items[0] <= len(linear) <= items[1]
+    assert answers[0] <= len(some) <= answers[1]
     assert not threshold
     often = np.bincount(np.concatenate([some.first, some.second]))
     assert len(often) == len(linear)
-    assert often.mean() > 2 * 2 * 1000 / n  # so often an item would be in 1,000 answers drawn at random, and more
+    assert often.mean() > 2 * len(some) / n  # so often an item would be in as many answers drawn at random
+
+
+def test_variances_are_learned_from_all_answers_to_items_that_are_not_too_many():
+    """Without features nothing but a sample would depend on the random numbers."""
+    rng = np.random.default_rng(4)
+    first = rng.integers(80, size=1500)
+    pairs = np.column_stack([first, (first + rng.integers(1, 80, size=1500)) % 80])
+    outcomes = rng.choice([-1, 1], 1500)
+    one, other = (
+        ps.BradleyTerryGP(random_state=seed).fit(n_items=80, comparisons=pairs, outcomes=outcomes) for seed in (0, 1)
+    )
+    assert one.variances_ == other.variances_
+
+
+def test_after_thousands_of_designed_answers_as_much_is_claimed_as_is_wrong():
+    """Designed answers make sense beside those that they were designed by; in a sample they look like noise."""
+    n, claimed, wrong = 100, [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        scores = 1.5 * rng.standard_normal(n)
+        model = ps.BradleyTerryGP(warm_start=True)
+        pairs, outcomes = np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)
+        while len(pairs) < 2000:
+            model.fit(n_items=n, **({"comparisons": pairs, "outcomes": outcomes} if len(pairs) else {}))
+            more = ps.select(None, 100, model=model, comparisons=pairs).pairs
+            gaps = scores[more[:, 0]] - scores[more[:, 1]]
+            pairs = np.vstack([pairs, more])
+            outcomes = np.append(outcomes, np.where(rng.random(100) < expit(gaps), 1, -1))
+        model.fit(n_items=n, comparisons=pairs, outcomes=outcomes)
+        found, i, j = model.decision_function(), *np.triu_indices(n, 1)
+        claimed.append(model.doubt_)
+        wrong.append(np.mean((found[i] - found[j]) * (scores[i] - scores[j]) < 0))
+    assert np.mean(claimed) == pytest.approx(np.mean(wrong), rel=0.15)
