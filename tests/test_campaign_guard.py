@@ -3,12 +3,14 @@
 import os
 import shutil
 import signal
+import sqlite3
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 
-from pairsmith.campaign import dashboard, leases, people
+from campaigns import answer_next
+from pairsmith.campaign import dashboard, guard, leases, people
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.guard import Gone
 from pairsmith.campaign.snapshot import take_snapshot
@@ -50,6 +52,33 @@ def test_no_answer_is_taken_by_a_file_that_is_gone(tmp_path, make, how):
     elif how != "removed":
         with Store(str(tmp_path / "kept.db") if how == "renamed" else path) as kept:
             assert len(take_snapshot(kept).answers) >= 1
+
+
+def test_a_look_that_others_overtake_finds_nothing_wrong(tmp_path, make, monkeypatch):
+    """It counts the answers as they were when it began, and meanwhile others have counted more."""
+    path = str(tmp_path / "t.db")
+    store = make(path)
+    answer_next(store)
+    real = sqlite3.connect
+
+    def overtaken(*args, **options):
+        monkeypatch.setattr(guard.sqlite3, "connect", real)
+        connection = real(*args, **options)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM answers").fetchone()  # from now on it sees no others
+        for _ in range(2):
+            answer_next(store)
+            with real(path) as other:
+                other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            os.utime(path)  # the file was written to, so the others look, too
+            store.check()
+        return connection
+
+    monkeypatch.setattr(guard.sqlite3, "connect", overtaken)
+    os.utime(path)
+    store.check()
+    os.utime(path)
+    store.check()
 
 
 @pytest.mark.parametrize("other", ["an older copy", "another campaign", "nothing"])

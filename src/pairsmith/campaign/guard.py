@@ -80,6 +80,7 @@ class FileGuard:
         written = found.st_mtime_ns, found.st_size
         if written == self._last_written:
             return
+        seen = self._answers_seen  # before this look: others on other threads may see more while it lasts
         try:
             if found.st_size == 0:  # beside which SQLite would take the log for garbage, and delete it
                 raise sqlite3.DatabaseError
@@ -92,12 +93,12 @@ class FileGuard:
             if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
                 return  # somebody is at work on it: the next look will tell
             answers = -1
-        if answers < self._answers_seen:
+        if answers < seen:
             raise Gone(
                 f"{self.target} was overwritten while in use and does not hold all answers any more, so it takes no"
                 " others; stop pairsmith, put the right file back and start again"
             )
-        self._last_written, self._answers_seen = written, answers
+        self._last_written, self._answers_seen = written, max(self._answers_seen, answers)
 
     def _empty_the_log(self) -> bool:
         """Move all that SQLite's log holds into the file itself, where that can be done."""
