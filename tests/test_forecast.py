@@ -164,7 +164,7 @@ def test_pairs_are_asked_once_and_only_those_allowed(monkeypatch):
     assert max(found.count(pair) for pair in found) <= 2
 
 
-def test_of_many_items_each_round_is_about_some(monkeypatch):
+def test_of_many_items_some_are_judged_by(monkeypatch):
     monkeypatch.setattr(forecast, "_MOST_ITEMS", 10)
     X, _, _, model, _ = campaign(3, count=20)
     frame = ps.plan(X, model=model, answers=[40], simulations=2).to_frame()

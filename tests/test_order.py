@@ -158,14 +158,51 @@ def test_caps_groups_and_lists():
 def test_of_many_items_some_are_looked_at(monkeypatch):
     monkeypatch.setattr(order, "MOST_ITEMS", 8)
     X, _, model = fitted()
-    found = ps.select(X, 5, model=model)
+    found = ps.select(X, 4, model=model)
     assert found.diagnostics["items looked at"] == 8
     assert len(np.unique(found.pairs)) <= 8
-    np.testing.assert_array_equal(ps.select(X, 5, model=model).pairs, found.pairs)
-    later = [ps.select(X, 5, model=model, comparisons=found.pairs[:count]).pairs for count in range(1, 5)]
+    np.testing.assert_array_equal(ps.select(X, 4, model=model).pairs, found.pairs)
+    later = [ps.select(X, 4, model=model, comparisons=found.pairs[:count]).pairs for count in range(1, 5)]
     assert len(np.unique(np.concatenate([found.pairs, *later]))) > 8  # in other rounds others
-    with pytest.raises(ValueError, match=r"looks at 8 of 14 items.*ask for k of at most 28"):
-        ps.select(X, 40, model=model)
+
+
+def test_after_half_as_many_picks_other_items_are_looked_at(monkeypatch):
+    """Each pick tells most of the pairs of items that are looked at when it is picked, given all picks before it."""
+    X, answered, model = fitted()
+    known = written_out(model, X)
+    mean, C = known["mean"], known["C"]
+    looks = [np.arange(8), np.array([0, 3, 5, 6, 9, 10, 12, 13])]
+    monkeypatch.setattr(order, "MOST_ITEMS", 8)
+    coming = iter(looks)
+    monkeypatch.setattr(order, "_looked_at", lambda _remaining, _rng: next(coming))
+    found = ps.select(X, 8, model=model, comparisons=answered)
+    gone = {tuple(sorted(pair)) for pair in answered.tolist()}
+    taken = []
+    for at, (pair, gain) in enumerate(zip(found.pairs.tolist(), found.gains, strict=True)):
+        items = looks[at // 4]
+
+        def told(pairs, items=items):
+            weights = [weight(mean, C, *pair) for pair in pairs]
+            after = conditioned(C, pairs, weights) if pairs else C
+            return worth(mean[items], C[np.ix_(items, items)], after[np.ix_(items, items)])
+
+        left = [one for one in itertools.combinations(items.tolist(), 2) if one not in gone and one not in taken]
+        worths = {one: told([*taken, one]) - told(taken) for one in left}
+        assert worths[tuple(pair)] == pytest.approx(max(worths.values()), rel=1e-9)
+        assert gain == pytest.approx(max(worths.values()), rel=1e-7)
+        taken.append(tuple(pair))
+    assert found.diagnostics["items looked at"] == len(set(looks[0]) | set(looks[1]))
+
+
+@pytest.mark.parametrize("cap", [None, 3])
+def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
+    monkeypatch.setattr(order, "MOST_ITEMS", 4)
+    X, _, model = fitted()
+    groups = np.arange(N) // 2  # one pair each
+    found = ps.select(X, N // 2, model=model, candidates=ps.WithinGroups(groups), max_per_item=cap)
+    np.testing.assert_array_equal(np.sort(found.pairs, axis=None), np.arange(N))
+    every = ps.select(X, 91 if cap is None else 15, model=model, max_per_item=cap).pairs
+    assert len({tuple(pair) for pair in every.tolist()}) == len(every) == (91 if cap is None else 15)
 
 
 @pytest.mark.parametrize(

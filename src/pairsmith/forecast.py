@@ -24,7 +24,7 @@ from scipy.stats import t as student
 
 from pairsmith.criteria.belief import posterior_of
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.data.candidates import Among, Candidates, WithinGroups, remaining_pairs
+from pairsmith.data.candidates import Candidates, WithinGroups, remaining_pairs
 from pairsmith.data.options import as_generator, as_share, as_threads, as_whole
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SHOWN, TO_A_TARGET = (50, 100, 200, 400), (50, 100, 200, 400, 800, 1600)  # more answers, where nobody says how many
 _LEAST_ROUND, _SHARE = 20, 0.2  # a round has so many pairs at least, and else so large a share of the answers so far
-_MOST_ITEMS = 1000  # a round is about so many items at most, others each time; so many are looked at for their order
+_MOST_ITEMS = 1000  # whose true order is compared with the ranking, drawn at random where there are more
 _NEAREST = 1e-4  # to 0 and to 1 that a figure comes where intervals are made, in logits
 _ROUNDING = 1e-12  # by which the way there and back may miss a figure
 
@@ -162,8 +162,7 @@ def plan(
     """Foretell what will be known after more answers, and how many a target takes.
 
     Pairs are asked about once each, those that the model has answers to not again, in rounds that `select` designs
-    under the model; a round has a fifth as many pairs as there are answers so far, but at least 20. Where there are
-    more than 1,000 items, each round is about 1,000 of them drawn at random.
+    under the model; a round has a fifth as many pairs as there are answers so far, but at least 20.
 
     Parameters
     ----------
@@ -258,13 +257,8 @@ class _Simulation:
 
     def _round(self, size: int) -> Ints:
         """The pairs that are asked next."""
-        n, among = len(self.truth), self.candidates
-        if among is None and n > _MOST_ITEMS:
-            some = Among(np.sort(self.rng.choice(n, _MOST_ITEMS, replace=False)))
-            among = some if remaining_pairs(some, n, self.asked).at_most() >= size else None
-        return select(
-            self.X, size, model=self.model, comparisons=self.asked, candidates=among, n_jobs=1, random_state=self.rng
-        ).pairs
+        how: dict[str, Any] = {"candidates": self.candidates, "random_state": self.rng, "n_jobs": 1}
+        return select(self.X, size, model=self.model, comparisons=self.asked, **how).pairs
 
     def _figures(self, done: int) -> tuple[float, float, float, float]:
         model = self.model

@@ -82,6 +82,8 @@ class Problem:
                 concerned[self.unanswered] = True
                 known = known.among(concerned)
             design = Design(self.features, self.ridge, self.labeled, self.compared, scores, extent, known)
+            if design.effects is not None and len(self.unanswered):
+                design.effects.make_room(2 * (len(self.unanswered) + self.k))
             for i, j in self.unanswered.tolist():
                 design.add(i, j)
         return design

@@ -21,6 +21,7 @@ from pairsmith.problem import Problem
 if TYPE_CHECKING:
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
+    from pairsmith.model.learned import Learned
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,14 @@ class Belief:
     """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average.
 
     Under a Gaussian process items have effects of their own as well: `open` is what it knows, `joint` gives the scores
-    with those effects (last of them the threshold of labels), and a new item has an effect of variance `new_effect`.
+    of the items asked for with those effects, and a new item has an effect of variance `new_effect`.
     """
 
     coef: Floats
     covariance_root: Floats
     scores: Floats  # of all items
     open: Beginning | None = None
-    joint: Callable[[], Joint] = no_scores
+    joint: Callable[[Ints], Joint] = no_scores
     new_effect: float = 0.0
 
 
@@ -89,7 +90,7 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
         weights = Psi.T @ posterior.pull
         mean = coordinates @ weights
     mean[here] = posterior.mean[place]
-    root, joint = posterior.root, partial(learned.joint, coordinates, number)
+    root, joint = posterior.root, partial(_joint, learned, coordinates, number)
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
         weights = np.zeros(1)
@@ -108,6 +109,11 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
         ids[:] = names.to_list()
     belief = Belief(weights, root, mean, known, joint, learned.variances["items"])
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
+
+
+def _joint(learned: Learned, coordinates: Floats, number: Ints, items: Ints) -> Joint:
+    """The scores of these items: of many there are, writing out all takes longer than choosing between some."""
+    return learned.joint(coordinates[items], number[items]).without_last()
 
 
 def _checked(model: BradleyTerry, features: Features) -> BradleyTerry:

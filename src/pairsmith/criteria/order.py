@@ -23,12 +23,15 @@ weighs those by the chance that one of the two is among the best, "predict" is a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger, dsymv
 
 from pairsmith.criteria.kernels import importance, lower_and_find
+from pairsmith.criteria.random import draw
 from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import Remaining
@@ -36,27 +39,38 @@ from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.steps import Step, Steps
 from pairsmith.design.weights import logistic_weight
 
-MOST_ITEMS = 2000  # whose covariance is written out; of more, so many drawn at random are looked at
+MOST_ITEMS = 1000  # whose covariance is written out; of more, so many drawn at random are looked at
+_TOGETHER = 500  # pairs that were asked are included so many at a time
 
 
 def steps(work: Work, k: int) -> Steps:
-    """Greedily maximise what the answers tell about the order of items."""
-    items = _looked_at(work)
-    place = np.full(work.remaining.rows.n_items, -1)
-    place[items] = np.arange(len(items))
-    candidates = _candidates(work.remaining, place, items)
-    there = int(np.count_nonzero(candidates))
-    if there < k <= work.remaining.at_most():
-        raise ValueError(
-            f"objective='order' looks at {len(items):,} of {len(place):,} items, among which {there:,} candidate"
-            f" pairs are left; ask for k of at most {there:,}"
-        )
-    work.diagnostics["items looked at"] = len(items)
-    believed = _Believed.of(work, items, candidates)
-    asked = place[work.problem.unanswered]
-    asked = asked[(asked >= 0).all(axis=1)]
-    for (i, j), weight in zip(asked.tolist(), believed.weights_of(*asked.T).tolist(), strict=True):
-        believed.include(i, j, weight)
+    """Greedily maximise what the answers tell about the order of items.
+
+    Of many items some are looked at, and others after as many picks as half of these. In rounds to 1,000 answers it
+    made no difference of more than 0.002 in the pairs in order whether 1,000 of 4,000 items were, or 2,000.
+    """
+    # The draw depends on how many pairs were asked before, so that in every round others are looked at.
+    known = work.problem
+    rng = np.random.default_rng([int(work.rng.integers(1 << 32)), len(known.comparisons), known.touched])
+    asked, looked_at = known.unanswered, np.zeros(work.remaining.rows.n_items, dtype=bool)
+    if work.design.effects is not None:
+        work.design.effects.make_room(2 * k)
+    while k > 0:
+        items = _looked_at(work.remaining, rng)
+        looked_at[items] = True
+        work.diagnostics["items looked at"] = int(np.count_nonzero(looked_at))
+        picked = []
+        for step in _steps_among(work, items, asked, k if len(items) == len(looked_at) else min(k, MOST_ITEMS // 2)):
+            picked.append((step.i, step.j))
+            yield step
+        if not picked or len(items) == len(looked_at):
+            return
+        asked, k = np.concatenate([asked, picked]), k - len(picked)
+
+
+def _steps_among(work: Work, items: Ints, asked: Ints, k: int) -> Steps:
+    """The next k steps, all of them pairs of these items, given the pairs that were asked and not answered yet."""
+    believed = _Believed.of(work, items, asked)
     for _ in range(k):
         gain, i, j = believed.best
         if gain == -np.inf:
@@ -86,37 +100,40 @@ class _Believed:
     Lambda: Floats  # (targets, targets)
     M: Floats  # (n, n)
     weights: Floats  # (n, n), negative where a pair is no candidate
-    mean: Floats
     best: tuple[float, int, int] = (-np.inf, 0, 0)  # the largest gain, and its pair
 
     @classmethod
-    def of(cls, work: Work, items: Ints, candidates: Bools) -> _Believed:
-        joint = work.belief.joint().without_last()
-        mean, C = joint.mean[items], joint.covariance(items, items)
-        if work.goal.name == "predict":
+    def of(cls, work: Work, items: Ints, asked: Ints) -> _Believed:
+        """As if the pairs `asked` had been answered; of them the last MOST_ITEMS where not all items are looked at."""
+        n, n_items = len(items), work.remaining.rows.n_items
+        asked = asked if n == n_items else asked[-MOST_ITEMS:]
+        among = np.concatenate([items, np.setdiff1d(asked, items)])
+        place = np.full(n_items, -1)
+        place[among] = np.arange(len(among))
+        joint, every = work.belief.joint(among), np.arange(len(among))
+        mean, C = joint.mean, joint.covariance(every, every)
+        apart = work.goal.name == "predict"  # the targets are not the items at hand
+        if apart:
             features = work.problem.features.rows(items)
-            spread = features @ work.belief.covariance_root
-            T, own = spread @ joint.spread[items].T, work.belief.new_effect
-            Lambda = importance(features @ work.belief.coef, spread @ spread.T + own * np.eye(len(items)))
+            spread, own = features @ work.belief.covariance_root, work.belief.new_effect
+            T = spread @ joint.spread.T
+            Lambda = importance(features @ work.belief.coef, spread @ spread.T + own * np.eye(n))
         else:
-            T, Lambda = C, importance(mean, C)
+            T, Lambda = C[:0], importance(mean[:n], C[:n, :n])
         if work.goal.name == "top":
-            below = 1 - joint.among_best(work.rng, work.goal.top)[items]
+            below = 1 - work.belief.joint(np.arange(n_items)).among_best(work.rng, work.goal.top)[items]
             Lambda *= 1 - np.outer(below, below)
         np.negative(Lambda, out=Lambda)
-        Lambda.flat[:: len(Lambda) + 1] = -Lambda.sum(axis=1)
-        found = cls(C, T, Lambda, T.T @ Lambda @ T, np.full_like(C, -1.0), mean)
-        i, j = np.nonzero(candidates)
-        found.weights[i, j] = found.weights_of(i, j)
-        nothing = np.zeros(len(items))
-        found._lower(nothing, nothing)
-        return found
-
-    def weights_of(self, i: Ints, j: Ints) -> Floats:
-        """The mean of p (1 - p), before the first pair is included; of any pairs, candidates or not."""
-        own = np.diag(self.C)
-        k = 1 / np.sqrt(1 + np.pi * np.maximum(own[i] + own[j] - 2 * self.C[i, j], 0.0) / 8)
-        found: Floats = k * logistic_weight(k * (self.mean[i] - self.mean[j]))
+        Lambda.flat[:: n + 1] = -Lambda.sum(axis=1)
+        weights = np.full((n, n), -1.0)
+        i, j = np.nonzero(_candidates(work.remaining, items))
+        weights[i, j] = _weights(mean, C, i, j)
+        i, j = place[asked].T
+        both = _answered(np.vstack([C, T]), i, j, _weights(mean, C, i, j))
+        C = both[:n, :n].copy()
+        T = both[len(among) :, :n].copy() if apart else C
+        found = cls(C, T, Lambda, T.T @ Lambda @ T, weights)
+        found._lower(np.zeros(n), np.zeros(n))
         return found
 
     def leave_out(self, i: Any, j: Any) -> None:
@@ -141,28 +158,50 @@ class _Believed:
         self.best = lower_and_find(self.M, self.C, self.weights, c, bent, np.empty(len(c)))
 
 
+def _weights(mean: Floats, C: Floats, i: Ints, j: Ints) -> Floats:
+    """The mean of p (1 - p) of pairs of items whose scores are N(mean, C)."""
+    own = np.diag(C)
+    k = 1 / np.sqrt(1 + np.pi * np.maximum(own[i] + own[j] - 2 * C[i, j], 0.0) / 8)
+    found: Floats = k * logistic_weight(k * (mean[i] - mean[j]))
+    return found
+
+
+def _answered(covariance: Floats, i: Ints, j: Ints, weights: Floats) -> Floats:
+    """What is left of the covariance between scores once pairs (i, j) are answered, with these weights.
+
+    The columns are items, and so are as many of the rows, in the same order; others may follow.
+    """
+    n = covariance.shape[1]
+    for low in range(0, len(i), _TOGETHER):
+        some = slice(low, low + _TOGETHER)
+        first, second, roots = i[some], j[some], np.sqrt(weights[some])
+        across = (covariance[:, first] - covariance[:, second]) * roots
+        told = (across[first] - across[second]) * roots[:, None]
+        across = solve_triangular(cholesky(told + np.eye(len(told)), lower=True), across.T, lower=True)
+        covariance = covariance - across.T @ across[:, :n]
+    return covariance
+
+
 def _column(halved: Floats, i: int) -> Floats:
     """A column of a symmetric matrix that is known by the part above its diagonal."""
     return np.concatenate([halved[:i, i], halved[i, i:]])
 
 
-def _looked_at(work: Work) -> Ints:
-    """All items, or where these are too many, those of candidates drawn at random: so that they may meet.
-
-    In every round others: the draw depends on how many pairs were asked before.
-    """
-    rows = work.remaining.rows
-    if rows.n_items <= MOST_ITEMS:
-        return np.arange(rows.n_items)
-    rng = np.random.default_rng([int(work.rng.integers(1 << 32)), len(work.problem.comparisons), work.problem.touched])
-    drawn = rows.pairs(rng.integers(len(rows), size=MOST_ITEMS)).ravel()
+def _looked_at(remaining: Remaining, rng: np.random.Generator) -> Ints:
+    """All items, or where these are too many, those of candidates drawn at random: so that they may meet."""
+    if remaining.rows.n_items <= MOST_ITEMS:
+        return np.arange(remaining.rows.n_items)
+    still = Remaining(remaining.rows, remaining.taken, remaining.room.copy())
+    drawn = np.array(list(islice(draw(still, rng), MOST_ITEMS)), dtype=np.int64).ravel()
     items, first = np.unique(drawn, return_index=True)
     return np.sort(items[np.argsort(first)[:MOST_ITEMS]])
 
 
-def _candidates(remaining: Remaining, place: Ints, items: Ints) -> Bools:
+def _candidates(remaining: Remaining, items: Ints) -> Bools:
     """(n, n) which pairs i < j of the items that are looked at may still be asked."""
     rows = remaining.rows
+    place = np.full(rows.n_items, -1)
+    place[items] = np.arange(len(items))
     among = rows if len(items) == len(place) else rows.among(place >= 0)
     found = np.zeros((len(items), len(items)), dtype=bool)
     for at, item in enumerate(items.tolist()):

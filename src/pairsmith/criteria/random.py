@@ -29,11 +29,12 @@ def draw(remaining: Remaining, rng: np.random.Generator) -> Iterator[tuple[int, 
     while not listed:
         listed = len(rows) <= 4 * len(remaining.taken) + 1000
         numbers = rng.permutation(len(rows)) if listed else rng.integers(len(rows), size=1000)
-        accepted = 0
-        for i, j in rows.pairs(numbers).tolist():
-            if remaining.allows(i, j):
+        accepted = set()
+        pairs = rows.pairs(numbers)
+        for i, j in pairs[~remaining.are_taken(pairs)].tolist():
+            if (i, j) not in accepted and not (remaining.full[i] or remaining.full[j]):
                 remaining.take(i, j)
-                accepted += 1
+                accepted.add((i, j))
                 yield i, j
-        if accepted < len(numbers) / 2:
+        if len(accepted) < len(numbers) / 2:
             rows = rows.among(~remaining.full)

@@ -183,8 +183,7 @@ class PairList:
 
     def rows(self, n: int) -> Rows:
         check_items(self.array, n, "candidates")
-        codes = np.unique(self.array[:, 0] * n + self.array[:, 1])
-        i, j = np.divmod(codes, n)
+        i, j = np.divmod(_each_once(self.array[:, 0] * n + self.array[:, 1]), n)
         count = np.bincount(i, minlength=n).astype(np.int64)
         return Rows(j.astype(np.int32), np.cumsum(count) - count, count)
 
@@ -218,7 +217,7 @@ class Remaining:
     def taken(self) -> Ints:
         """The numbers of the pairs that are gone, ascending."""
         if self._picked:
-            self._taken = np.union1d(self._taken, self.rows.numbers(np.array(self._picked)))
+            self._taken = _each_once(np.concatenate([self._taken, self.rows.numbers(np.array(self._picked))]))
             self._picked = []
         return self._taken
 
@@ -242,9 +241,13 @@ class Remaining:
     def allows(self, i: int, j: int) -> bool:
         if self.full[i] or self.full[j]:
             return False
-        number = self.rows.numbers(np.array([[i, j]]))[0]
-        at = np.searchsorted(self.taken, number)
-        return bool(at == len(self.taken) or self.taken[at] != number)
+        return not self.are_taken(np.array([[i, j]]))[0]
+
+    def are_taken(self, pairs: Ints) -> Bools:
+        """Which of these candidates are gone."""
+        numbers, taken = self.rows.numbers(pairs), np.append(self.taken, -1)
+        found: Bools = taken[np.searchsorted(taken[:-1], numbers)] == numbers
+        return found
 
 
 def remaining_pairs(
@@ -256,4 +259,10 @@ def remaining_pairs(
     """
     rows = (AllPairs() if candidates is None else candidates).rows(n)
     numbers = rows.numbers(compared.reshape(-1, 2))
-    return Remaining.before_picks(rows, np.unique(numbers[numbers >= 0]), max_per_item)
+    return Remaining.before_picks(rows, _each_once(numbers[numbers >= 0]), max_per_item)
+
+
+def _each_once(numbers: Ints) -> Ints:
+    """Ascending, each once. np.unique does the same by hashing, which takes some fifty times as long."""
+    ascending = np.sort(numbers)
+    return ascending[np.diff(ascending, prepend=-1) > 0]

@@ -32,7 +32,7 @@ from pairsmith.model.answered import merged, of_nobody, tell_islands
 from pairsmith.model.evidence import as_outcomes, check, items_of
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.imagined import imagined_scores
-from pairsmith.model.joint import Joint
+from pairsmith.model.joint import Joint, some_of
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
 from pairsmith.model.logistic import average
@@ -66,6 +66,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     shares_ : of the variance of scores, of each part. evidence_ : log of the probability of the answers.
     doubt_ : the mean probability that two of the items stand in the wrong order.
     reliability_ : the share of the variance of scores that is known (scale separation reliability).
+        Of more than 3,000 items, these three are figures of so many drawn at random.
     left_out_ : each answer as all others predict it.
     raters_ : a table of who answered, where `fit` was told.
     classes_ : the two labels, the better one last. n_items_ : how many items there were.
@@ -191,9 +192,11 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """Doubt, reliability or the share of a part: computed when the first is asked for, as rounds need none."""
         check_is_fitted(self)
         if self._figures is None:
-            Psi = self.learned_.coordinates(self._linear)
-            joint = self.learned_.joint(Psi, np.arange(self.n_items_)).without_last()
-            known = {"doubt": joint.doubt(as_generator(self.random_state)), "reliability": joint.reliability()}
+            rng = as_generator(self.random_state)
+            some = some_of(self.n_items_, rng)
+            Psi = self.learned_.coordinates(self._linear[some])
+            joint = self.learned_.joint(Psi, some).without_last()
+            known = {"doubt": joint.doubt(rng), "reliability": joint.reliability()}
             self._figures = known | self.learned_.shares(Psi)
         return self._figures[name]
 
@@ -254,10 +257,12 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
     def compare(self, X: Any, pairs: npt.ArrayLike) -> Floats:
         """P(first beats second) for pairs of rows of X, averaged over the posterior."""
-        joint, n, _ = self._scores(X)
+        linear, number, _ = self.placed(X)
         pairs = as_ordered_pairs(pairs, "pairs")
-        check_items(pairs, n, "pairs")
-        mean, variance = joint.gaps(*pairs.T)
+        check_items(pairs, len(linear), "pairs")
+        items, place = np.unique(pairs, return_inverse=True)
+        joint = self.learned_.joint(self.learned_.coordinates(linear[items]), number[items])
+        mean, variance = joint.gaps(*place.reshape(-1, 2).T)
         return average(mean, np.sqrt(variance))
 
     def rank(
@@ -303,9 +308,15 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         return ranking.ranked(joint, names, rng, level, top)
 
     def certainty(self, X: Any = None, groups: Any = None) -> tuple[float, float]:
-        """Doubt and reliability of the order of these items; with `groups`, of the order within each."""
-        joint, n, _ = self._scores(X)
-        return ranking.certainty(joint.without_last(), as_codes(groups, n), as_generator(self.random_state))
+        """Doubt and reliability of the order of these items; with `groups`, of the order within each.
+
+        Of more than 3,000 items without groups, so many drawn at random stand for all.
+        """
+        linear, number, _ = self.placed(X)
+        codes, rng = as_codes(groups, len(linear)), as_generator(self.random_state)
+        some = some_of(len(linear), rng) if codes is None else np.arange(len(linear))
+        joint = self.learned_.joint(self.learned_.coordinates(linear[some]), number[some])
+        return ranking.certainty(joint.without_last(), codes, rng)
 
     def save(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
         """Write the fitted model as plain JSON, whole or not at all; the table of raters is not in it.

@@ -9,7 +9,8 @@ from scipy.special import ndtr
 
 from pairsmith.data.arrays import Floats, Ints
 
-_DRAWS, _FEW_DRAWS = 2000, 500  # of the joint posterior, for ranks; for a chance that need not be exact
+_DRAWS, _FEW_DRAWS = 2000, 500  # of the joint posterior, for ranks; for many items, or a chance that need not be exact
+_MOST_SCORES = 10_000_000  # that are drawn for ranks, unless these would be too few draws
 _MOST_ITEMS = 3000  # so many, drawn at random, stand for all where pairs of items are averaged over
 _ROWS = 512  # items whose pairs are looked at at a time
 
@@ -80,7 +81,7 @@ class Joint:
         n = len(self.mean)
         if n < 2:
             return 0.0
-        some = np.arange(n) if n <= _MOST_ITEMS else np.sort(rng.choice(n, _MOST_ITEMS, replace=False))
+        some = some_of(n, rng)
         variance, total = self.variance()[some], 0.0
         for low in range(0, len(some), _ROWS):
             rows = some[low : low + _ROWS]
@@ -120,7 +121,7 @@ class Joint:
 
     def ranks(self, rng: np.random.Generator, level: float, top: int | None) -> tuple[Ints, Ints, Floats | None]:
         """From which to which rank, 1 the best, each item is at this level; and P(it is among the best `top`)."""
-        scores = self.draws(rng)
+        scores = self.draws(rng, max(_FEW_DRAWS, min(_DRAWS, _MOST_SCORES // max(1, len(self.mean)))))
         order = np.argsort(-scores, axis=1)
         ranks = np.empty(scores.shape, dtype=np.int32)
         np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1, dtype=np.int32)[None, :], axis=1)
@@ -136,6 +137,11 @@ class Joint:
         return found
 
 
-def no_scores() -> Joint:
-    """Of no items."""
+def some_of(n: int, rng: np.random.Generator) -> Ints:
+    """All of n items, or of too many so many drawn at random: where pairs are averaged over, they stand for all."""
+    return np.arange(n) if n <= _MOST_ITEMS else np.sort(rng.choice(n, _MOST_ITEMS, replace=False))
+
+
+def no_scores(_items: Ints) -> Joint:
+    """Of no items, whichever are asked for."""
     return Joint(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
