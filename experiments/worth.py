@@ -136,7 +136,8 @@ def rounds(
         began = time.process_time()
         # Where it is judged, the model is what a fit of these answers alone would give, as it is for the other rules.
         gp.set_params(warm_start=len(pairs) not in marks)
-        gp.fit(trial.X, **({"comparisons": pairs, "outcomes": outcomes} if len(pairs) else {}))
+        if rule is not linear or len(pairs) in marks:  # which designs by a model of its own
+            gp.fit(trial.X, **({"comparisons": pairs, "outcomes": outcomes} if len(pairs) else {}))
         spent += time.process_time() - began
         if len(pairs) in marks:
             seconds = spent / ((len(pairs) - since) / ROUND)

@@ -37,6 +37,30 @@ def test_marks_stay_where_they_are(answered, monkeypatch):
     assert [mark for mark, _ in follow(many, Memory())] == [16, 32, 48, 64, 80, 96, 110]
 
 
+def test_where_answers_come_faster_than_models_marks_are_left_out(answered, monkeypatch):
+    fitted = []
+
+    class Model:
+        certainty = staticmethod(lambda *_: (0.3, 0.5))
+        compare = staticmethod(lambda _, pairs: np.full(len(pairs), 0.7))
+
+    def fit(snapshot, _model):
+        fitted.append(len(snapshot.answers))
+        return Model
+
+    monkeypatch.setattr(history, "fit_model", fit)
+    memory = Memory()
+    many = replace(answered, answers=answered.answers.loc[answered.answers.index.repeat(5)])
+    follow(first_answers(many, 16), memory)
+    assert fitted == [4, 8, 12, 16]
+    assert [mark for mark, _ in follow(many, memory)] == [16, 48, 80, 110]
+    assert fitted[4:] == [48, 80, 110]
+    assert len(memory.foretold) == 110
+    again = Memory.from_json(memory.to_json())
+    assert [mark for mark, _ in follow(many, again)] == [16, 48, 80, 110]
+    assert fitted[7:] == [110]  # what is there is not taken for something that was lost
+
+
 def test_answers_are_foretold_by_a_model_that_was_not_told_them(answered):
     memory = Memory()
     doubts = dict(follow(answered, memory))

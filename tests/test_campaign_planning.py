@@ -3,9 +3,11 @@
 from collections import Counter
 
 import pytest
+import sqlalchemy as sa
 
 from campaigns import Clock, answer_next, invite_people
 from pairsmith.campaign import dashboard, goals, leases, pace, people, planning, rounds
+from pairsmith.campaign.schema import RANDOM, pairs
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -93,6 +95,25 @@ def test_rounds_begin_early_and_grow_where_people_are_fast(tmp_path, make, monke
     assert crowd.idle == 0
     assert all(5 * 8 < size <= 160 for size in crowd.asked[2:])
     assert all(left >= 5 * 8 for left in crowd.left[2:])
+
+
+def test_random_pairs_bridge_the_time_where_designs_are_late(tmp_path, make, monkeypatch):
+    clock = Clock()
+    crowd = Crowd(make(str(tmp_path / "t.db"), n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
+    while len(crowd.asked) < 1:
+        crowd.work(0.4)
+        crowd.keep_ahead()
+    crowd.idle = 0  # one knows now how long a design takes, and nothing is left
+    assert pace.waiting(crowd.store).free <= 10
+    while len(crowd.asked) < 3:
+        crowd.work(0.4)
+        crowd.keep_ahead()
+    assert crowd.idle <= 0.3 * 8 * 5  # who answer like clockwork are taken for slower than they are
+    with crowd.store.reading() as connection:
+        why = Counter(connection.execute(sa.select(pairs.c.why)).scalars())
+    assert 20 <= why[RANDOM] - 0.1 * why.total() <= 60  # beyond the share that every round has
+    planned = take_snapshot(crowd.store).planned
+    assert len(set(map(tuple, planned.tolist()))) == len(planned)
 
 
 def test_rounds_keep_their_size_where_people_are_slow(target, make, monkeypatch):

@@ -2,14 +2,17 @@
 
 import os
 import signal
+import sys
 import threading
 import time
+from concurrent.futures import Future
+from functools import partial
 
 import psutil
 import pytest
 
 from campaigns import answer_next
-from pairsmith.campaign import dashboard, leases, people, planning, report, worker
+from pairsmith.campaign import dashboard, leases, outlook, people, planning, report, worker
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -54,7 +57,7 @@ def test_the_worker_plans_and_reports_and_is_started_again(target, make):
         wait_for(lambda: len(take_snapshot(store).planned) == 16)
         wait_for(lambda: dashboard.last_report(store)["answers"] == 7)
         assert started.process.pid != first.pid
-        assert psutil.Process(started.process.pid).nice() == 19
+        assert psutil.Process(started.process.pid).nice() == worker.NICE
         assert "postgresql" not in " ".join(psutil.Process(started.process.pid).cmdline())
         last = started.process
     assert last.poll() is not None
@@ -129,3 +132,71 @@ def test_a_report_that_fails_is_told_and_tried_again(tmp_path, make, monkeypatch
         worker.watch(store)
     assert any("no sense" in text for text in told)
     assert dashboard.last_problem(store) == ""
+
+
+def test_after_what_is_done_beside_there_is_a_rest(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(worker.time, "monotonic", lambda: now[0])
+    beside, future = worker.Beside(rest=3), Future()
+    assert beside.may_begin()
+    beside.begin(future)
+    now[0] = 2.0
+    assert not beside.may_begin()
+    assert not beside.is_done()
+    future.set_result("found")
+    assert beside.is_done()
+    assert beside.end() == "found"
+    assert not beside.is_done()
+    now[0] = 7.9
+    assert not beside.may_begin()
+    now[0] = 8.0
+    assert beside.may_begin()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have priorities of their own on Linux only")
+def test_reports_are_made_at_the_lowest_priority():
+    def priority():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    assert worker._in_a_thread(priority).result(60) == 19
+    assert priority() < 19
+
+
+@pytest.mark.slow
+def test_a_forecast_is_made_by_a_process_that_ends_with_who_wants_it(target, make, monkeypatch):
+    """At the lowest priority, and its command line, which anybody can read, does not hold the database's password."""
+    store = make(target, n=12, k=50)
+    for _ in range(outlook.FEWEST):
+        answer_next(store)
+    found = worker._in_a_thread(partial(worker._forecast, store, 0))
+    simulates = wait_for(lambda: [one for one in psutil.Process().children() if "outlook" in " ".join(one.cmdline())])
+    wait_for(lambda: found.done() or simulates[0].nice() == 19)
+    assert found.done() or target not in " ".join(simulates[0].cmdline())
+    assert found.result(60)["from"] == outlook.FEWEST
+    line = "import sys, time; from pairsmith.campaign import worker; from pairsmith.campaign.store import Store\n"
+    line += "worker.threading.Timer(5, worker.os._exit, [1]).start(); worker._forecast(Store(sys.argv[1]), 0)"
+    wants = psutil.Popen([sys.executable, "-c", line, target])
+    simulates = wait_for(wants.children)
+    wants.kill()
+    wants.wait()
+    assert not psutil.wait_procs(simulates, 20)[1]
+
+
+def test_a_forecast_that_is_ended_is_told_and_planning_goes_on(tmp_path, make, monkeypatch):
+    store, told = make(str(tmp_path / "t.db"), k=3), []
+    for _ in range(3):
+        answer_next(store)
+
+    def pause(_seconds):
+        told.append(dashboard.last_problem(store))
+        if told[-1] or len(told) > 2000:
+            raise KeyboardInterrupt
+        threading.Event().wait(0.02)
+
+    monkeypatch.setattr(outlook, "due", lambda *_: True)
+    monkeypatch.setattr(worker.sys, "executable", "/bin/false")
+    monkeypatch.setattr(worker.time, "sleep", pause)
+    with pytest.raises(KeyboardInterrupt):
+        worker.watch(store)
+    assert "What more answers would bring is not known" in told[-1]
+    assert len(take_snapshot(store).planned) > 3

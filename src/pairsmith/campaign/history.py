@@ -20,6 +20,7 @@ from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
 
 POINTS, STEP = 12, 4  # a curve has so many points at most, so many answers apart at least
+AT_A_TIME = 3  # marks that a report adds to those before: where answers come faster than models, the rest is left out
 
 
 @dataclass
@@ -60,23 +61,23 @@ def follow(snapshot: CampaignSnapshot, memory: Memory) -> list[tuple[int, float]
     marks = sorted({*range(step, total + 1, step), total})
     names = {mark: name_of(first_answers(snapshot, mark)) for mark in marks}
     _go_back(snapshot, memory, names)
-    for mark in marks:
-        if mark > memory.fitted or memory.model is None:
-            _foretell(snapshot, memory, mark)
-            _fit(snapshot, memory, mark, names[mark])
-        if names[mark] not in memory.doubts and memory.model is not None:
+    new = [mark for mark in marks if mark > memory.fitted or memory.model is None]
+    if memory.model is not None:
+        new = new[-1 :: -max(1, -(-len(new) // AT_A_TIME))][::-1]
+    for mark in new:
+        _foretell(snapshot, memory, mark)
+        _fit(snapshot, memory, mark, names[mark])
+        if memory.model is not None:
             memory.doubts[names[mark]] = memory.model.certainty(snapshot.features, snapshot.groups)[0]
     memory.doubts = {name: memory.doubts[name] for name in names.values() if name in memory.doubts}
-    return [(mark, memory.doubts[name]) for mark, name in names.items() if mark > 0]
+    return [(mark, memory.doubts[name]) for mark, name in names.items() if mark > 0 and name in memory.doubts]
 
 
 def _go_back(snapshot: CampaignSnapshot, memory: Memory, names: dict[int, str]) -> None:
     """Forget what is not about these answers: some may have been taken back, or come in from elsewhere."""
-    known = 0
-    for mark, name in names.items():
-        if name not in memory.doubts or mark > len(memory.foretold):
-            break
-        known = mark
+    known = max(
+        (mark for mark, name in names.items() if name in memory.doubts and mark <= len(memory.foretold)), default=0
+    )
     last = max((mark for mark in names if mark <= memory.fitted), default=0)
     ahead = memory.model is not None and known >= last and memory.fitted <= len(snapshot.answers)
     if ahead and name_of(first_answers(snapshot, memory.fitted)) == memory.model_of:

@@ -1,7 +1,13 @@
-"""What more answers would bring, by simulations: they take seconds to minutes, and are made now and then."""
+"""What more answers would bring, by simulations: they take seconds to minutes, and are made now and then.
+
+`python -m pairsmith.campaign.outlook` prints it as JSON, for the question of the campaign that the first line of its
+standard input names, and ends when that does.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Any
 
 from pairsmith.campaign.learning import fit_model
@@ -55,3 +61,18 @@ def pairs_left(snapshot: CampaignSnapshot) -> int:
     groups = None if snapshot.groups is None else WithinGroups(snapshot.groups)
     answered: Ints = snapshot.answers[["first", "second"]].drop_duplicates().to_numpy()
     return remaining_pairs(groups, len(snapshot.features), answered).at_most()
+
+
+def main() -> None:
+    from pairsmith.campaign.snapshot import take_snapshot
+    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.worker import LOWEST, begin_behind
+
+    question, target = sys.stdin.readline().rstrip("\n").split(" ", 1)
+    begin_behind(LOWEST)
+    with Store(target) as store:
+        print(json.dumps(foretell(take_snapshot(store, int(question)))))
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 GUESS = 5.0  # seconds assumed for planning until one was timed
-LARGEST = 16  # a round has at most this many times k pairs
+LARGEST, GROWTH = 16, 4  # a round has at most so many times k pairs, and so many times those of the last
+PATIENCE = 2.0  # seconds that people may be left without a pair while one is planned for them
 
 
 def plan_round(store: Store, size: int | None = None, before: Sequence[BradleyTerryGP] = ()) -> bool:
@@ -46,6 +48,14 @@ def plan_round(store: Store, size: int | None = None, before: Sequence[BradleyTe
         return False
     add_round(store, chosen, snapshot)
     return True
+
+
+def bridge(store: Store, size: int) -> None:
+    """Add so many pairs at random: they take no time to choose, and tell more than people who wait."""
+    snapshot = take_snapshot(store)
+    chosen = next_round(snapshot, replace(store.settings, objective="random"), size)
+    if chosen is not None:
+        add_round(store, chosen, snapshot)
 
 
 def most_doubtful(
@@ -86,7 +96,8 @@ class Planner:
     quarter of a round) is left for whoever has fewest, and has enough pairs to restore it. So where people are slow, a
     round has k pairs and the model is fitted again for each; where they are fast, rounds grow, up to LARGEST times k:
     four times the pairs take far less than four times as long to choose, as most of it goes into the model and the
-    first scan.
+    first scan. Where people would run out of pairs before a round is there, for longer than PATIENCE, pairs at random
+    are added first.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
@@ -95,6 +106,7 @@ class Planner:
         # Numbers of pairs, items and answers when nothing could be asked; not tried again until they change.
         self.exhausted_at: tuple[int, ...] | None = None
         self.planning_took: float | None = None  # seconds, the last time
+        self.last_size = store.settings.k  # pairs that were planned then
         self.last_call_ended = clock()
         self.between_calls = 0.0  # seconds between two calls, the longest of late
 
@@ -103,7 +115,8 @@ class Planner:
         began = self.clock()
         self.between_calls = max(began - self.last_call_ended, 0.9 * self.between_calls)
         cycle = GUESS if self.planning_took is None else self.planning_took + self.between_calls
-        lead = 2 * cycle * pace.pairs_rate(self.store)
+        rate = pace.pairs_rate(self.store)
+        lead = 2 * cycle * rate
         waiting = pace.waiting(self.store)
         # Where pairs are asked again, who answers anew may be asked what others were.
         there = waiting.pairs, waiting.items, waiting.given if settings.asks_again else 0
@@ -111,9 +124,13 @@ class Planner:
         if due and not goals.is_over(self.store):
             size = settings.k
             if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
-                size = min(max(size, math.ceil(lead)), LARGEST * settings.k)
+                size = min(max(size, math.ceil(lead)), LARGEST * settings.k, GROWTH * self.last_size)
+                cycle *= (1 + size / self.last_size) / 2  # about a half of it is for the pairs
+                missing = math.ceil(cycle * rate) - waiting.free
+                if cycle > PATIENCE and missing > 0:
+                    bridge(self.store, min(missing, LARGEST * settings.k))
             if plan_round(self.store, size, self.models):
-                self.exhausted_at, self.planning_took = None, self.clock() - began
+                self.exhausted_at, self.planning_took, self.last_size = None, self.clock() - began, size
             else:
                 self.exhausted_at = there
         self.last_call_ended = self.clock()

@@ -2,15 +2,18 @@
 
 `python -m pairsmith.campaign.worker` watches the campaign that the first line of its standard input names. When few
 answers are left to give it refits the model, chooses the next round given every pair asked so far, and adds it; when
-answers have come in it computes, beside that, what the dashboard shows, and now and then what more answers would bring.
-It works at the lowest priority, on a thread for each of the three, and ends when its standard input does, that is with
-the process that started it.
+answers have come in it computes, on a thread beside that, what the dashboard shows, and now and then, in a process of
+its own, what more answers would bring. People run out of pairs where rounds are late, so that planning goes first: it
+gives way to the server, and reports and forecasts give way to it, with a rest after each. It ends when its standard
+input does, that is with the process that started it.
 
 The server imports this module for `Worker`; what computes is imported where it is needed, by the process itself.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import subprocess
 import sys
@@ -23,13 +26,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from pairsmith.campaign.history import Memory
     from pairsmith.campaign.store import Store
 
 Found = TypeVar("Found")
+NICE, LOWEST = 10, 19  # how far planning gives way to the server, and reports and forecasts give way to both
 PAUSE = 0.3  # seconds between two looks at the campaign
 GONE = 3  # the exit code where the campaign's files were taken away: there is nothing to start again for
 
@@ -41,44 +45,73 @@ def watch(store: Store) -> None:
     from pairsmith.campaign.guard import Gone
     from pairsmith.campaign.history import Memory
     from pairsmith.campaign.planning import Planner
-    from pairsmith.campaign.snapshot import take_snapshot
 
     keep_rounds_ahead, questions = Planner(store), range(len(store.settings.questions))
     memories = [Memory.from_json(*dashboard.last_memory(store, question)) for question in questions]
     reported: tuple[int, ...] | None = None
-    report: Future[list[dict[str, Any]]] | None = None
-    forecast: Future[dict[str, Any]] | None = None
+    report: Beside[list[dict[str, Any]]] = Beside(rest=3)
+    forecast: Beside[dict[str, Any]] = Beside(rest=3)
     foretold = 0  # the question that the forecast is about
     while True:
         try:
             store.check()
             keep_rounds_ahead()
             changed = dashboard.changes(store)
-            if report is None and changed != reported:
-                # Models of many items take minutes. People must not run out of pairs meanwhile, so rounds are planned
-                # beside it; the report stays with the snapshot that it began with.
-                report, reported = _in_a_thread(lambda: _reports(store, memories)), changed
-            elif report is not None and report.done():
-                done, report = report, None
-                dashboard.save_report(store, *done.result())
+            if report.may_begin() and changed != reported:
+                # The report stays with the snapshot that it began with.
+                reported = changed
+                report.begin(_in_a_thread(lambda: _reports(store, memories)))
+            elif report.is_done():
+                dashboard.save_report(store, *report.end())
                 for at, memory in enumerate(memories):
                     dashboard.save_memory(store, memory.to_json(), memory.outlook, at)
                 dashboard.save_problem(store, "")
                 due = [at for at in questions if outlook.due(memories[at].outlook, memories[at].fitted)]
-                if forecast is None and due:
+                if due and forecast.may_begin():
                     foretold = due[0]
-                    forecast = _in_a_thread(partial(outlook.foretell, take_snapshot(store, foretold)))
-            elif report is None and forecast is not None and forecast.done():
-                came, forecast = forecast, None
-                memories[foretold].outlook, reported = came.result(), None  # the next report tells of it
+                    forecast.begin(_in_a_thread(partial(_forecast, store, foretold)))
+            elif report.future is None and forecast.is_done():
+                memories[foretold].outlook, reported = forecast.end(), None  # the next report tells of it
         except Gone:
             raise
+        except NoForecast:
+            told = (
+                "What more answers would bring is not known: the process that simulates them ended, for want of memory?"
+            )
+            with suppress(CampaignError):
+                dashboard.save_problem(store, told)
         except ValueError as error:
             with suppress(CampaignError):  # on a full disk: whoever answers is told so
                 dashboard.save_problem(store, f"The next round could not be planned: {error}")
             reported = None  # or it was the report that failed
             time.sleep(5)
         time.sleep(PAUSE)
+
+
+class Beside(Generic[Found]):
+    """Something done beside the planning, once at a time, with a rest of so many times as long as it took."""
+
+    def __init__(self, rest: float) -> None:
+        self.rest = rest
+        self.future: Future[Found] | None = None
+        self.began = self.rests_until = -math.inf
+
+    def may_begin(self) -> bool:
+        return self.future is None and time.monotonic() >= self.rests_until
+
+    def begin(self, future: Future[Found]) -> None:
+        self.future, self.began = future, time.monotonic()
+
+    def is_done(self) -> bool:
+        return self.future is not None and self.future.done()
+
+    def end(self) -> Found:
+        """What came of it, or went wrong."""
+        assert self.future is not None
+        done, self.future = self.future, None
+        now = time.monotonic()
+        self.rests_until = now + self.rest * (now - self.began)
+        return done.result()
 
 
 def _reports(store: Store, memories: list[Memory]) -> list[dict[str, Any]]:
@@ -94,6 +127,8 @@ def _in_a_thread(task: Callable[[], Found]) -> Future[Found]:
     future: Future[Found] = Future()
 
     def run() -> None:
+        if sys.platform == "linux":  # where threads have priorities of their own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST)
         try:
             future.set_result(task())
         except BaseException as error:
@@ -101,6 +136,27 @@ def _in_a_thread(task: Callable[[], Found]) -> Future[Found]:
 
     threading.Thread(target=run, name="report", daemon=True).start()
     return future
+
+
+def _forecast(store: Store, question: int) -> dict[str, Any]:
+    """What a process of its own, at the lowest priority, foretells of a question."""
+    line = [sys.executable, "-m", "pairsmith.campaign.outlook"]
+    told = b""
+    with suppress(BrokenPipeError), subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        # It ends when its standard input does, which is open for as long as this process wants to know.
+        process.stdin.write(f"{question} {store.target}\n".encode())
+        process.stdin.flush()
+        told = process.stdout.read()
+    if not told:
+        raise NoForecast
+    found: dict[str, Any] = json.loads(told)
+    return found
+
+
+class NoForecast(Exception):
+    """The process that was to foretell has ended without."""
 
 
 class Worker:
@@ -151,9 +207,17 @@ class Worker:
             self.ended.wait(pause)
 
 
-def _end_with_parent() -> None:
-    sys.stdin.read()
-    os._exit(0)
+def begin_behind(priority: int) -> None:
+    """Work quietly, at this priority, until standard input ends with the process that has the other end of it."""
+
+    def end_with_it() -> None:
+        sys.stdin.read()
+        os._exit(0)
+
+    threading.Thread(target=end_with_it, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(priority)
+    warnings.simplefilter("ignore")
 
 
 def main() -> None:
@@ -161,10 +225,7 @@ def main() -> None:
     from pairsmith.campaign.store import Store
 
     target = sys.stdin.readline().rstrip("\n")
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    if hasattr(os, "nice"):
-        os.nice(19)
-    warnings.simplefilter("ignore")
+    begin_behind(NICE)
     try:
         watch(Store(target))
     except Gone as error:
