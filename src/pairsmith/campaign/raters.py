@@ -3,7 +3,7 @@
 Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
 likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
 it, and l_1 where it is sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes
-that labellers have. Of those who answer as l_1 says, l_0 / l_1 > c holds for one in c at most, as its mean is 1
+that labellers have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says, l_0 / l_1 > c holds for one in c at most, as its mean is 1
 (Markov's inequality; nearly so, as each g was found with the answers to other pairs); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
 labellers, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
@@ -49,11 +49,19 @@ def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> lis
     left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
     frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, told=told)
     count = frame["labeller"].nunique()
-    rows = [_row(own, model.raters_.loc[name], count) for name, own in frame.groupby("labeller")]
+    rows = [
+        _row(own, model.raters_.loc[name], count, _usual_slope(model.raters_["slope"].drop(name)))
+        for name, own in frame.groupby("labeller")
+    ]
     return sorted(rows, key=lambda row: -row["answers"])
 
 
-def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
+def _usual_slope(others: pd.Series) -> float:
+    """Of one more labeller: with one other alone, who may be the one who throws a coin, the model's own."""
+    return float(others.median()) if len(others) > 1 else 1.0
+
+
+def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[str, Any]:
     """The row of a labeller, one of so many, with these answers."""
     sided = own[~own["elsewhere"] & (own["outcome"] != 0)]
     left, total = int((sided["shown"] > 0).sum()), len(sided)
@@ -61,7 +69,7 @@ def _row(own: pd.DataFrame, rater: Any, count: int) -> dict[str, Any]:
     right = int(((random["told"] > 0.5) == (random["outcome"] > 0)).sum())
     repeated = own.groupby(["first", "second"])["agreement"].mean().dropna()
     flags = []
-    if _at_random(own, rater["bias"]):
+    if _at_random(own, rater["bias"], usual_slope):
         so_many = (
             f" ({right} of {len(random)} random pairs came out as foretold; a coin has half)" if len(random) else ""
         )
@@ -92,11 +100,12 @@ def _agreement_on_repeated(given: pd.DataFrame) -> Floats:
     return found
 
 
-def _at_random(own: pd.DataFrame, bias: float) -> bool:
+def _at_random(own: pd.DataFrame, bias: float, usual_slope: float) -> bool:
     """Whether l_0 / l_1 of these answers is more than 1 / LEVEL."""
     known = own[np.isfinite(own["gap"])]
     won = (known["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
-    by_items = _by_items(won, known["gap"].to_numpy(), known["error"].to_numpy(), bias)
+    gap, error = usual_slope * known["gap"].to_numpy(), usual_slope * known["error"].to_numpy()
+    by_items = _by_items(won, gap, error, bias)
     return bool(_by_side(won) - by_items > -np.log(LEVEL))
 
 
