@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible, answerable, open_page
 from campaigns import invite_people
-from pairsmith.campaign import leases, wordings
+from pairsmith.campaign import dashboard, leases, wordings
 from pairsmith.campaign.snapshot import take_snapshot
 
 
@@ -65,6 +65,18 @@ def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make,
     page.get_by_role("button", name="Restore").click()
     expect(page.get_by_role("button", name="Strike out")).to_be_visible()
     assert len(take_snapshot(store).answers) == 6
+    page.close()
+
+
+def test_where_all_answers_are_struck_out_nobody_has_answered(browser, tmp_path, make, served):
+    store = make(str(tmp_path / "t.db"))
+    row = {"name": "p0", "answers": 1, "flags": []}
+    dashboard.save_report(store, dashboard.EMPTY_REPORT | {"answers": 1, "people": [row]})
+    page = browser.new_page()
+    page.goto(f"{served(store)}/dashboard")
+    expect(page.locator("#people tbody")).to_contain_text("p0")
+    dashboard.save_report(store, dashboard.EMPTY_REPORT)
+    expect(page.locator("#people tbody")).to_have_text("Nobody has answered yet.", timeout=30_000)
     page.close()
 
 

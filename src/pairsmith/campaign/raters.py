@@ -3,8 +3,9 @@
 Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
 likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
 it, and l_1 where it is sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes
-that labellers have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says, l_0 / l_1 > c holds for one in c at most, as its mean is 1
-(Markov's inequality; nearly so, as each g was found with the answers to other pairs); c is 20.
+that labellers have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says,
+l_0 / l_1 > c holds for one in c at most, as its mean is 1 (Markov's inequality; nearly so, as each g was found with the
+answers to other pairs); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
 labellers, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
 """
@@ -18,6 +19,7 @@ import pandas as pd
 from scipy.special import betaln, logsumexp, ndtri
 from scipy.stats import binomtest
 
+from pairsmith.campaign.agreement import wilson
 from pairsmith.campaign.learning import evidence
 from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
@@ -140,10 +142,7 @@ def _interval(same: float, count: int) -> list[float] | None:
     """
     if count == 0:
         return None
-    z, p = ndtri(0.95), same / count
-    middle = (p + z * z / (2 * count)) / (1 + z * z / count)
-    half = z / (1 + z * z / count) * np.sqrt(p * (1 - p) / count + z * z / (4 * count * count))
-    return [round(float(value), 3) for value in (p, max(0.0, middle - half), min(1.0, middle + half))]
+    return [round(value, 3) for value in (same / count, *wilson(same / count, count))]
 
 
 def _with_error(value: float, error: float) -> list[float]:

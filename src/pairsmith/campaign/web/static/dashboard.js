@@ -73,10 +73,15 @@ function fillTable(table, lines) {
   });
 }
 
+const nobody = find("people").tBodies[0].rows[0]; // the row that says so
+
 function fillPeople(found, excluded) {
   const out = excluded.map((row) => ({ ...row, excluded: true, flags: ["excluded"] }));
   const rows = found.filter((row) => !out.some(({ name }) => name === row.name)).concat(out);
-  if (rows.length === 0) return;
+  if (rows.length === 0) {
+    find("people").tBodies[0].replaceChildren(nobody);
+    return;
+  }
   fillTable(find("people"), rows.map((row) => {
     const line = lineOf(find("people"), row);
     line.classList.toggle("flagged", row.flags?.length > 0 && !row.excluded);
