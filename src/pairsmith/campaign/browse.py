@@ -55,6 +55,7 @@ class Filter(NamedTuple):
     person: str = ""  # the name of a labeller
     item: str = ""  # the id of an item, without the spaces around it
     disputed: bool = False  # only where answers that count differ on the pair
+    question: int = 0  # 1 for the first
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
         found: list[sa.ColumnElement[bool]] = [leases.c.state.in_(("answered", "struck"))]
@@ -64,6 +65,8 @@ class Filter(NamedTuple):
             found.append(sa.or_(*(sa.func.trim(side.c.name) == self.item.strip() for side in (_left, _right))))
         if self.disputed:
             found.append(leases.c.pair.in_(_DISPUTED))
+        if self.question:
+            found.append(pairs.c.question == self.question - 1)
         return found
 
 

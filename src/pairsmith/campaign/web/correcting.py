@@ -92,10 +92,11 @@ def correcting(store: Store, access: Access) -> APIRouter:
         person: Text = "",
         item: Text = "",
         disputed: bool = False,
+        question: Annotated[int, Query(ge=0, le=1000)] = 0,
         page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     ) -> HTMLResponse:
         access.person(request, "organiser")
-        wanted = browse.Filter(person, item, disputed)
+        wanted = browse.Filter(person, item, disputed, question)
         with store.reading() as connection:
             total, found = browse.browse(connection, wanted, (page - 1) * AT_ONCE, AT_ONCE)
             people, done = browse.labellers(connection), corrections.logged(connection)
@@ -103,7 +104,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
         pages = {number: urlencode({**given, "page": number}) for number in (page - 1, page + 1)}
         shown = {"answers": found, "total": total, "wanted": wanted, "people": people, "done": done, "when": when,
                  "page": page, "last": max(1, -(-total // AT_ONCE)), "pages": pages,
-                 "several": len(store.settings.questions) > 1}  # fmt: skip
+                 "questions": wordings.questions(store)}  # fmt: skip
         return TEMPLATES.TemplateResponse(request, "answers.html", shown)
 
     @router.get("/answers/{number}", include_in_schema=False)
