@@ -47,3 +47,14 @@ def test_the_usual_ridge_spreads_scores_by_two_before_any_answer():
     betas = rng.standard_normal((4, 5000)) / np.sqrt(2 * ridge)
     assert np.sqrt(np.mean(((X - X.mean(axis=0)) @ betas) ** 2)) == pytest.approx(2, rel=0.05)
     assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0
+
+
+@pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.effects])
+def test_a_design_goes_on_from_what_a_model_knows_and_leaves_it_as_it_is(objective):
+    rng = np.random.default_rng(0)
+    pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
+    model = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=rng.choice([-1, 1], 60))
+    known = [array.copy() for array in (model.learned_.posterior.effects, model.learned_.posterior.mean)]
+    ps.select(None, 40, model=model, objective=objective, random_state=0)
+    for before, now in zip(known, (model.learned_.posterior.effects, model.learned_.posterior.mean), strict=True):
+        np.testing.assert_array_equal(before, now)

@@ -94,10 +94,12 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if coordinates.shape[1] == 0:  # nothing tells items apart: a column in which all are the same
         coordinates, root, shift = np.zeros((n, 1)), np.eye(1), np.zeros((len(place), 1))
         weights = np.zeros(1)
+    # What a Beginning knows is not written to: where it is about all that the posterior is, no copy is made of it.
+    all_of_it = len(place) == len(posterior.effects) and bool(np.all(place == np.arange(len(place))))
     known = Beginning(
         learned.variances["items"],
         here,
-        posterior.effects[np.ix_(place, place)],
+        posterior.effects if all_of_it else posterior.effects[np.ix_(place, place)],
         shift,
         posterior.logdet,
         np.zeros((0, len(root))),
