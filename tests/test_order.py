@@ -197,10 +197,13 @@ def test_after_half_as_many_picks_other_items_are_looked_at(monkeypatch):
 @pytest.mark.parametrize("cap", [None, 3])
 def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
     monkeypatch.setattr(order, "MOST_ITEMS", 4)
+    monkeypatch.setattr(order, "MOST_WHERE_FEW_MEET", 6)
     X, _, model = fitted()
     groups = np.arange(N) // 2  # one pair each
     found = ps.select(X, N // 2, model=model, candidates=ps.WithinGroups(groups), max_per_item=cap)
     np.testing.assert_array_equal(np.sort(found.pairs, axis=None), np.arange(N))
+    first = ps.select(X, 3, model=model, candidates=ps.WithinGroups(groups), max_per_item=cap)
+    assert first.diagnostics["items looked at"] == 6
     every = ps.select(X, 91 if cap is None else 15, model=model, max_per_item=cap).pairs
     assert len({tuple(pair) for pair in every.tolist()}) == len(every) == (91 if cap is None else 15)
 
