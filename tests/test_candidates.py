@@ -133,3 +133,12 @@ def test_remaining_counts_what_is_gone():
     remaining.take(0, 3)
     assert remaining.full.tolist() == [True, False, False, False]
     assert remaining.taken.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("taken", [[], [[0, 1]]])
+def test_what_is_no_candidate_is_not_allowed(taken):
+    rows = PairList([[0, 1], [0, 3], [2, 3]]).rows(4)
+    remaining = Remaining(rows, rows.numbers(np.array(taken, dtype=int).reshape(-1, 2)), np.full(4, 9))
+    found = remaining.are_taken(np.array([[0, 1], [0, 2], [0, 3], [1, 2], [2, 3]]))
+    assert found.tolist() == [bool(taken), True, False, True, False]
+    assert not remaining.allows(0, 2)

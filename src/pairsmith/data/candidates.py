@@ -244,9 +244,9 @@ class Remaining:
         return not self.are_taken(np.array([[i, j]]))[0]
 
     def are_taken(self, pairs: Ints) -> Bools:
-        """Which of these candidates are gone."""
+        """Which of these are gone, or were no candidates."""
         numbers, taken = self.rows.numbers(pairs), np.append(self.taken, -1)
-        found: Bools = taken[np.searchsorted(taken[:-1], numbers)] == numbers
+        found: Bools = (numbers < 0) | (taken[np.searchsorted(taken[:-1], numbers)] == numbers)
         return found
 
 
