@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from campaigns import Clock, answer_next, invite_people
 from pairsmith.campaign import dashboard, goals, leases, pace, people, planning, rounds
-from pairsmith.campaign.schema import RANDOM, pairs
+from pairsmith.campaign.schema import DESIGNED, RANDOM, pairs
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -58,7 +58,7 @@ class Crowd:
 
     def __init__(self, store, clock, monkeypatch, rate, design):
         self.store, self.clock, self.rate = store, clock, rate
-        self.asked, self.left, self.idle = [], [], 0
+        self.asked, self.left, self.idle, self.bridged = [], [], 0, False
         real = planning.plan_round
 
         def plan(store, size, model):
@@ -71,8 +71,10 @@ class Crowd:
         self.keep_ahead = planning.Planner(store, clock)
 
     def work(self, seconds):
-        for _ in range(round(seconds * self.rate)):
+        for turn in range(round(seconds * self.rate)):
             self.clock.now += 1 / self.rate
+            if self.bridged and turn % self.rate == 0:
+                self.keep_ahead.bridge_if_late()
             lease = leases.next_pair(self.store, people.local_person(self.store))
             if lease is None:
                 self.idle += 1
@@ -97,23 +99,53 @@ def test_rounds_begin_early_and_grow_where_people_are_fast(tmp_path, make, monke
     assert all(left >= 5 * 8 for left in crowd.left[2:])
 
 
-def test_random_pairs_bridge_the_time_where_designs_are_late(tmp_path, make, monkeypatch):
+def test_random_pairs_bridge_the_time_where_designs_are_late(target, make, monkeypatch):
     clock = Clock()
-    crowd = Crowd(make(str(tmp_path / "t.db"), n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
-    while len(crowd.asked) < 1:
-        crowd.work(0.4)
-        crowd.keep_ahead()
-    crowd.idle = 0  # one knows now how long a design takes, and nothing is left
-    assert pace.waiting(crowd.store).free <= 10
+    crowd = Crowd(make(target, n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=20)
+    crowd.bridged = True
     while len(crowd.asked) < 3:
         crowd.work(0.4)
         crowd.keep_ahead()
-    assert crowd.idle <= 0.3 * 8 * 5  # who answer like clockwork are taken for slower than they are
+    assert crowd.idle <= 0.2 * 20 * 5  # who run out within the first two seconds
     with crowd.store.reading() as connection:
         why = Counter(connection.execute(sa.select(pairs.c.why)).scalars())
-    assert 20 <= why[RANDOM] - 0.1 * why.total() <= 60  # beyond the share that every round has
+    assert why[RANDOM] > 0.5 * 2 * 20 * 5
+    assert why[DESIGNED] > 0.5 * sum(crowd.asked)  # their rounds were added all the same
     planned = take_snapshot(crowd.store).planned
     assert len(set(map(tuple, planned.tolist()))) == len(planned)
+
+
+def test_nothing_is_bridged_where_designs_are_quick_or_nobody_waits(tmp_path, make):
+    clock = Clock()
+    store = make(str(tmp_path / "t.db"), n=12, k=10, clock=clock)
+    planner = planning.Planner(store, clock)
+    for _ in range(10):
+        clock.now += 0.1
+        answer_next(store)
+    planner.bridge_if_late()  # no design is under way
+    planner.designs_since = clock.now
+    planner.bridge_if_late()  # and now not for long
+    assert len(take_snapshot(store).planned) == 10
+    clock.now += planning.PATIENCE
+    planner.bridge_if_late()
+    bridged = len(take_snapshot(store).planned)
+    assert bridged > 10
+    planner.bridge_if_late()  # they have pairs now
+    assert len(take_snapshot(store).planned) == bridged
+
+
+def test_a_round_is_added_beside_what_bridged_the_time_and_nothing_else(target, make):
+    store = make(target, n=8, k=5)
+    known = take_snapshot(store)
+    chosen = rounds.next_round(known, store.settings, 5)
+    some = rounds.Round(chosen.pairs[:2], [RANDOM, RANDOM])
+    assert planning.add_round(store, some, known)
+    assert planning.add_round(store, chosen, known)
+    found = take_snapshot(store)
+    assert len(found.planned) == 10
+    assert found.last_round == 3
+    assert len(set(map(tuple, found.planned.tolist()))) == 10
+    assert not planning.add_round(store, chosen, known)  # designed pairs were added since
 
 
 def test_rounds_keep_their_size_where_people_are_slow(target, make, monkeypatch):

@@ -232,7 +232,7 @@ def test_the_worker_reports_on_every_question(tmp_path, make, monkeypatch):
 
     monkeypatch.setattr(worker.time, "sleep", pause)
     with pytest.raises(KeyboardInterrupt):
-        worker.watch(store)
+        worker.watch(store, planning.Planner(store))
     first, second = ([row[0] for row in dashboard.last_ranking(store, at)] for at in (0, 1))
     assert first == second[::-1] == list(range(6))
     assert [dashboard.last_report(store, at)["people"][0]["answers"] for at in (0, 1)] == [15, 15]

@@ -79,7 +79,7 @@ def test_what_the_worker_cannot_do_is_shown(tmp_path, make, monkeypatch):
             store, people.local_person(store), leases.next_pair(store, people.local_person(store)).token, "left"
         )
     with pytest.raises(KeyboardInterrupt):
-        worker.watch(store)
+        worker.watch(store, planning.Planner(store))
     assert "no memory" in dashboard.last_problem(store)
 
 
@@ -106,7 +106,7 @@ def test_rounds_are_planned_while_a_report_takes_its_time(tmp_path, make, monkey
     monkeypatch.setattr(report, "make_report", slow)
     monkeypatch.setattr(worker.time, "sleep", pause)
     with pytest.raises(KeyboardInterrupt):
-        worker.watch(store)
+        worker.watch(store, planning.Planner(store))
     assert dashboard.last_report(store)["answers"] == 1
     assert len(take_snapshot(store).planned) == 16
 
@@ -129,7 +129,7 @@ def test_a_report_that_fails_is_told_and_tried_again(tmp_path, make, monkeypatch
     monkeypatch.setattr(report, "make_report", fail_once)
     monkeypatch.setattr(worker.time, "sleep", pause)
     with pytest.raises(KeyboardInterrupt):
-        worker.watch(store)
+        worker.watch(store, planning.Planner(store))
     assert any("no sense" in text for text in told)
     assert dashboard.last_problem(store) == ""
 
@@ -197,6 +197,6 @@ def test_a_forecast_that_is_ended_is_told_and_planning_goes_on(tmp_path, make, m
     monkeypatch.setattr(worker.sys, "executable", "/bin/false")
     monkeypatch.setattr(worker.time, "sleep", pause)
     with pytest.raises(KeyboardInterrupt):
-        worker.watch(store)
+        worker.watch(store, planning.Planner(store))
     assert "What more answers would bring is not known" in told[-1]
     assert len(take_snapshot(store).planned) > 3

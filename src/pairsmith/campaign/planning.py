@@ -15,7 +15,7 @@ from pairsmith.campaign import statements as sql
 from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.learning import fit_or_prior
 from pairsmith.campaign.rounds import Round, count_possible, next_round
-from pairsmith.campaign.schema import REPEATED, pairs
+from pairsmith.campaign.schema import RANDOM, REPEATED, pairs
 from pairsmith.campaign.snapshot import CampaignSnapshot, take_snapshot
 from pairsmith.criteria import CRITERIA
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 GUESS = 5.0  # seconds assumed for planning until one was timed
-LARGEST, GROWTH = 16, 4  # a round has at most so many times k pairs, and so many times those of the last
-PATIENCE = 2.0  # seconds that people may be left without a pair while one is planned for them
+LARGEST = 16  # a round has at most this many times k pairs
+PATIENCE, BRIDGED = (
+    2.0,
+    4.0,
+)  # seconds that a design may take before pairs at random are added, and for how long they last
 
 
 def plan_round(store: Store, size: int | None = None, before: Sequence[BradleyTerryGP] = ()) -> bool:
@@ -50,14 +53,6 @@ def plan_round(store: Store, size: int | None = None, before: Sequence[BradleyTe
     return True
 
 
-def bridge(store: Store, size: int) -> None:
-    """Add so many pairs at random: they take no time to choose, and tell more than people who wait."""
-    snapshot = take_snapshot(store)
-    chosen = next_round(snapshot, replace(store.settings, objective="random"), size)
-    if chosen is not None:
-        add_round(store, chosen, snapshot)
-
-
 def most_doubtful(
     snapshots: Sequence[CampaignSnapshot], before: Sequence[BradleyTerryGP] = ()
 ) -> tuple[CampaignSnapshot, BradleyTerryGP]:
@@ -73,12 +68,23 @@ def most_doubtful(
 
 
 def add_round(store: Store, chosen: Round, after: CampaignSnapshot) -> bool:
-    """Add this round unless pairs were added, or asked again, since the snapshot that it was planned after."""
+    """Add this round unless pairs were designed, or asked again, since the snapshot that it was planned after.
+
+    Pairs at random may have been added since, which bridged the time: what is among them is not asked twice.
+    """
     with store.writing() as connection:
-        last = connection.execute(sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))).one()
-        if (last[0] or 0, last[1] or 0) != (after.last_pair, after.last_round):
-            return False
-        rows = pairs_to_ask(chosen.pairs, chosen.why, after.last_round + 1, store.settings)
+        last = sa.select(sa.func.max(pairs.c.id), sa.func.max(pairs.c.round))
+        by_now = connection.execute(last).one()
+        since, there = pairs.c.id > after.last_pair, set()
+        if (by_now[0] or 0, by_now[1] or 0) != (after.last_pair, after.last_round):
+            before = connection.execute(last.where(~since)).one()
+            added = connection.execute(sa.select(pairs.c.first, pairs.c.second, pairs.c.why).where(since)).all()
+            bridges = all(pair.why == RANDOM for pair in added) and store.settings.objective != "random"
+            if (before[0] or 0, before[1] or 0) != (after.last_pair, after.last_round) or not bridges:
+                return False
+            there = {(pair.first, pair.second) for pair in added}
+        rows = pairs_to_ask(chosen.pairs, chosen.why, (by_now[1] or 0) + 1, store.settings)
+        rows = [row for row in rows if (row["first"], row["second"]) not in there]
         new, again = ([row for row in rows if (row["why"] == REPEATED) == repeated] for repeated in (False, True))
         if new:
             connection.execute(pairs.insert(), new)
@@ -96,8 +102,7 @@ class Planner:
     quarter of a round) is left for whoever has fewest, and has enough pairs to restore it. So where people are slow, a
     round has k pairs and the model is fitted again for each; where they are fast, rounds grow, up to LARGEST times k:
     four times the pairs take far less than four times as long to choose, as most of it goes into the model and the
-    first scan. Where people would run out of pairs before a round is there, for longer than PATIENCE, pairs at random
-    are added first.
+    first scan. Where people run out of pairs before a round is there, `bridge_if_late` adds some at random.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.monotonic) -> None:
@@ -106,7 +111,7 @@ class Planner:
         # Numbers of pairs, items and answers when nothing could be asked; not tried again until they change.
         self.exhausted_at: tuple[int, ...] | None = None
         self.planning_took: float | None = None  # seconds, the last time
-        self.last_size = store.settings.k  # pairs that were planned then
+        self.designs_since: float | None = None  # when the design of a round began that is not there yet
         self.last_call_ended = clock()
         self.between_calls = 0.0  # seconds between two calls, the longest of late
 
@@ -115,8 +120,7 @@ class Planner:
         began = self.clock()
         self.between_calls = max(began - self.last_call_ended, 0.9 * self.between_calls)
         cycle = GUESS if self.planning_took is None else self.planning_took + self.between_calls
-        rate = pace.pairs_rate(self.store)
-        lead = 2 * cycle * rate
+        lead = 2 * cycle * pace.pairs_rate(self.store)
         waiting = pace.waiting(self.store)
         # Where pairs are asked again, who answers anew may be asked what others were.
         there = waiting.pairs, waiting.items, waiting.given if settings.asks_again else 0
@@ -124,13 +128,29 @@ class Planner:
         if due and not goals.is_over(self.store):
             size = settings.k
             if self.planning_took is not None:  # a guess is reason enough to begin, not to grow
-                size = min(max(size, math.ceil(lead)), LARGEST * settings.k, GROWTH * self.last_size)
-                cycle *= (1 + size / self.last_size) / 2  # about a half of it is for the pairs
-                missing = math.ceil(cycle * rate) - waiting.free
-                if cycle > PATIENCE and missing > 0:
-                    bridge(self.store, min(missing, LARGEST * settings.k))
-            if plan_round(self.store, size, self.models):
-                self.exhausted_at, self.planning_took, self.last_size = None, self.clock() - began, size
+                size = min(max(size, math.ceil(lead)), LARGEST * settings.k)
+            self.designs_since = self.clock()
+            try:
+                planned = plan_round(self.store, size, self.models)
+            finally:
+                self.designs_since = None
+            if planned:
+                self.exhausted_at, self.planning_took = None, self.clock() - began
             else:
                 self.exhausted_at = there
         self.last_call_ended = self.clock()
+
+    def bridge_if_late(self) -> None:
+        """Add pairs at random where a round is being designed and people run out; to be called now and then, meanwhile.
+
+        They take no time to choose, and tell less than designed ones, but more than people who wait.
+        """
+        since = self.designs_since
+        if since is None or self.clock() < since + PATIENCE or goals.is_over(self.store):
+            return
+        lacking = math.ceil(BRIDGED * pace.pairs_rate(self.store)) - pace.waiting(self.store).free
+        if lacking > 0:
+            snapshot = take_snapshot(self.store)
+            chosen = next_round(snapshot, replace(self.store.settings, objective="random"), lacking)
+            if chosen is not None:
+                add_round(self.store, chosen, snapshot)

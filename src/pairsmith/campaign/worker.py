@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from pairsmith.campaign.history import Memory
+    from pairsmith.campaign.planning import Planner
     from pairsmith.campaign.store import Store
 
 Found = TypeVar("Found")
@@ -38,15 +39,14 @@ PAUSE = 0.3  # seconds between two looks at the campaign
 GONE = 3  # the exit code where the campaign's files were taken away: there is nothing to start again for
 
 
-def watch(store: Store) -> None:
+def watch(store: Store, keep_rounds_ahead: Planner) -> None:
     """Plan and report until the campaign is gone. What else goes wrong is shown on the dashboard, and tried again."""
     from pairsmith.campaign import dashboard, outlook
     from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.guard import Gone
     from pairsmith.campaign.history import Memory
-    from pairsmith.campaign.planning import Planner
 
-    keep_rounds_ahead, questions = Planner(store), range(len(store.settings.questions))
+    questions = range(len(store.settings.questions))
     memories = [Memory.from_json(*dashboard.last_memory(store, question)) for question in questions]
     reported: tuple[int, ...] | None = None
     report: Beside[list[dict[str, Any]]] = Beside(rest=3)
@@ -86,6 +86,14 @@ def watch(store: Store) -> None:
             reported = None  # or it was the report that failed
             time.sleep(5)
         time.sleep(PAUSE)
+
+
+def _bridge(planner: Planner) -> None:
+    """See to it that people do not run out of pairs while a round is being designed."""
+    while True:
+        time.sleep(1)
+        with suppress(ValueError):  # that something is wrong is found out, and told, where rounds are planned
+            planner.bridge_if_late()
 
 
 class Beside(Generic[Found]):
@@ -222,12 +230,16 @@ def begin_behind(priority: int) -> None:
 
 def main() -> None:
     from pairsmith.campaign.guard import Gone
+    from pairsmith.campaign.planning import Planner
     from pairsmith.campaign.store import Store
 
     target = sys.stdin.readline().rstrip("\n")
     begin_behind(NICE)
     try:
-        watch(Store(target))
+        store = Store(target)
+        planner = Planner(store)
+        threading.Thread(target=_bridge, args=(planner,), daemon=True).start()
+        watch(store, planner)
     except Gone as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(GONE)
