@@ -1,7 +1,9 @@
 """A judge that is a program: leases, tries, both sides."""
 
 import json
+import signal
 import threading
+import time
 from itertools import count
 
 import pytest
@@ -142,6 +144,23 @@ def test_an_interruption_leaves_nothing_half_and_the_judge_goes_on(tmp_path, mak
         judge(store, person, ask)
     assert len(take_snapshot(store).answers) == 3
     assert judge(store, person, ask).answers == 7
+
+
+def test_an_interruption_that_wakes_nobody_is_noticed_all_the_same(tmp_path, make):
+    store, over = make(str(tmp_path / "t.db")), threading.Event()
+
+    def ask(pair):
+        time.sleep(0.3)  # until the other thread waits, which this does not end:
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        over.wait(30)
+        return "left"
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        judge(store, enrol(store, "bot"), ask)
+    over.set()
+    assert time.monotonic() - began < 20
+    assert take_snapshot(store).answers.empty
 
 
 def test_requests_keep_to_the_rate(tmp_path, make):

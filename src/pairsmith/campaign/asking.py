@@ -9,12 +9,13 @@ import json
 import shlex
 import shutil
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from typing import Any
 
 from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.judge import Ask, Malformed, Unavailable
+from pairsmith.campaign.judge import Ask, Malformed, Stopped, Unavailable
 from pairsmith.campaign.media_files import MEDIA, ending
 
 LONGEST_REPLY = 1 << 20  # bytes that are read of a reply
@@ -37,20 +38,26 @@ def by_command(command: str, timeout: float = 120.0) -> Ask:
         raise ValueError(f"--command: there is no program {(words or [''])[0]!r} that could be run")
 
     running: set[subprocess.Popen[bytes]] = set()
+    starting, ended = threading.Lock(), threading.Event()
 
     def end_them() -> None:
-        for process in list(running):
-            process.kill()
+        with starting:  # so that none has begun that is not known yet
+            ended.set()
+            for process in list(running):
+                process.kill()
 
     atexit.register(end_them)  # nobody waits for the threads that ask, so these cannot end what they began
 
     def ask(pair: dict[str, Any]) -> str:
         given = json.dumps(pair, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        try:
-            process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        except OSError as error:
-            raise Unavailable(f"{words[0]} could not be run: {error.strerror}") from None
-        running.add(process)
+        with starting:
+            if ended.is_set():
+                raise Stopped
+            try:
+                process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            except OSError as error:
+                raise Unavailable(f"{words[0]} could not be run: {error.strerror}") from None
+            running.add(process)
         with process:
             try:
                 printed, complained = process.communicate(given, timeout)

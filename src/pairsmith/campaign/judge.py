@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 CHOICES = ("left", "right", "tie", "skip")
 SWAPPED = {"left": "right", "right": "left", "tie": "tie", "skip": "skip"}
 LONGEST_WAIT = 60.0  # seconds between two tries, unless the judge asks for more
+LOOK_UP = 1.0  # seconds after which who waits for a reply looks whether it has been interrupted
 
 Ask = Callable[[dict[str, Any]], str]  # what is said of a pair
 
@@ -154,8 +155,9 @@ def judge(
             if patience.clock() - kept_at >= store.settings.lease_seconds / 3:  # what takes long stays the judge's
                 leases.renew(store, person, list(asked))
                 kept_at = patience.clock()
+            # A signal that comes just before a wait begins does not end it, so no wait is long.
             try:
-                reply = replies.get(timeout=store.settings.lease_seconds / 3)
+                reply = replies.get(timeout=min(LOOK_UP, store.settings.lease_seconds / 3))
             except Empty:
                 continue
             tally += _taken(store, person, reply, patience.clock() - asked[reply.token])

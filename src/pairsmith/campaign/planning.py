@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 GUESS = 5.0  # seconds assumed for planning until one was timed
 LARGEST = 16  # a round has at most this many times k pairs
-PATIENCE, BRIDGED = (
-    2.0,
-    4.0,
-)  # seconds that a design may take before pairs at random are added, and for how long they last
+PATIENCE = 2.0  # seconds that a design may take before pairs at random are added
+BRIDGED = 4.0  # seconds for which people should have pairs then
 
 
 def plan_round(store: Store, size: int | None = None, before: Sequence[BradleyTerryGP] = ()) -> bool:

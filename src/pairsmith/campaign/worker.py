@@ -92,7 +92,7 @@ def _bridge(planner: Planner) -> None:
     """See to it that people do not run out of pairs while a round is being designed."""
     while True:
         time.sleep(1)
-        with suppress(ValueError):  # that something is wrong is found out, and told, where rounds are planned
+        with suppress(Exception):  # that something is wrong is found out, and told, where rounds are planned
             planner.bridge_if_late()
 
 
