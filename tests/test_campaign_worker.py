@@ -57,7 +57,11 @@ def test_the_worker_plans_and_reports_and_is_started_again(target, make):
         wait_for(lambda: len(take_snapshot(store).planned) == 16)
         wait_for(lambda: dashboard.last_report(store)["answers"] == 7)
         assert started.process.pid != first.pid
-        assert psutil.Process(started.process.pid).nice() == worker.NICE
+        behind = psutil.Process(started.process.pid)
+        assert behind.nice() == worker.NICE
+        if sys.platform == "linux":
+            here = sorted(os.sched_getaffinity(0))
+            assert behind.cpu_affinity() == (here[1:] or here)  # one is left to the server
         assert "postgresql" not in " ".join(psutil.Process(started.process.pid).cmdline())
         last = started.process
     assert last.poll() is not None

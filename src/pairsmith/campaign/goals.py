@@ -75,6 +75,7 @@ class Course:
     gold_rate: float
     over: str | None  # why no more pairs are handed out to them: a state, or the name of a goal
     spoken_for: bool  # whether the answers that are left to give are being given
+    wording: int | None  # the number of the question and instructions as they are now; None: the first
 
 
 def course(connection: sa.Connection, now: int, person: int | None = None) -> Course:
@@ -93,7 +94,7 @@ def course(connection: sa.Connection, now: int, person: int | None = None) -> Co
             given, being = connection.execute(counts, {"now": now, "person": person}).one()
             over = name if given >= goal else None
             spoken_for |= given + being >= goal
-    return Course(found.state, goals, quota, found.gold_rate or 0.0, over, spoken_for)
+    return Course(found.state, goals, quota, found.gold_rate or 0.0, over, spoken_for, found.wording)
 
 
 def _doubt(reported: Any) -> float:

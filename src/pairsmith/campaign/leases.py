@@ -47,8 +47,8 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
         course = goals.course(connection, now, person)
         if course.over is not None:
             return None
+        wording = course.wording
         held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
-        wording = connection.execute(sql.LAST_WORDING).scalar()
         for lease in held:
             if lease.token not in holding:
                 connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
@@ -175,7 +175,8 @@ def undo(store: Store, person: int, token: str) -> Lease:
     now = store.now()
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
-        if goals.course(connection, now).state == "closed":
+        course = goals.course(connection, now)
+        if course.state == "closed":
             raise Refused(409, "the campaign is closed; its answers stand")
         if lease.state == "undone":  # asked twice
             again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
@@ -190,9 +191,9 @@ def undo(store: Store, person: int, token: str) -> Lease:
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
         if last.outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1})
-        wording, expires = connection.execute(sql.LAST_WORDING).scalar(), _end_of_a_lease(store, now)
-        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, wording, again=True)
-    return _shown(shown_again, lease, lease.left, wording)
+        expires = _end_of_a_lease(store, now)
+        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, course.wording, again=True)
+    return _shown(shown_again, lease, lease.left, course.wording)
 
 
 def progress(store: Store, person: int) -> dict[str, Any]:
@@ -202,7 +203,6 @@ def progress(store: Store, person: int) -> dict[str, Any]:
     """
     with store.reading() as connection:
         found = connection.execute(sql.PROGRESS, {"person": person}).one()
-        last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
     wanted = goals.Goals.from_stored(found.goals)
     return {
         "answers": found.total,
@@ -210,7 +210,7 @@ def progress(store: Store, person: int) -> dict[str, Any]:
         "wanted": found.wanted,
         "goal": wanted.answers,
         "quota": wanted.quota if found.quota is None else found.quota,
-        "undo": None if last is None or found.state == "closed" else last.token,
+        "undo": None if found.state == "closed" else found.last,
     }
 
 
@@ -293,10 +293,9 @@ def _outcome(lease: Any, choice: str) -> int:
 
 def _choose_left(connection: sa.Connection, first: int, second: int) -> int:
     """Which of two items goes left: the one shown left less often; by chance if equal."""
-    two = connection.execute(sql.LEAN_OF_TWO, {"first": first, "second": second})
-    lean = {found.row: found.lean for found in two}
+    two = {"one": first, "other": second}
+    lean = {found.row: found.lean for found in connection.execute(sql.LEAN_OF_TWO, two)}
     sides = [first, second]
     left = secrets.choice(sides) if lean[first] == lean[second] else min(sides, key=lambda row: lean[row])
-    for row in sides:
-        connection.execute(sql.ADD_LEAN, {"item": row, "step": 1 if row == left else -1})
+    connection.execute(sql.LEAN, two | {"leftmost": left})
     return left

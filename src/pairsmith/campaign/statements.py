@@ -55,8 +55,11 @@ TAKE_UP = (  # a lease that was abandoned
     .values(expires=_given("until"), why=_given("reason"), wording=_given("shown"))
 )
 CLOSE = leases.update().where(leases.c.id == _given("lease")).values(state=_given("how"))
-LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(items.c.row.in_([_given("first"), _given("second")]))
-ADD_LEAN = items.update().where(items.c.row == _given("item")).values(lean=items.c.lean + _given("step"))
+_of_two = (items.c.row == _given("one")) | (items.c.row == _given("other"))
+LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(_of_two)
+LEAN = (  # one of two items is shown on the left, and the other on the right
+    items.update().where(_of_two).values(lean=items.c.lean + sa.case((items.c.row == _given("leftmost"), 1), else_=-1))
+)
 ASK_AGAIN = (  # imports may have given more answers than were wanted
     pairs.update()
     .where(pairs.c.first == _given("i"), pairs.c.second == _given("j"), pairs.c.question == _given("which"))
@@ -73,7 +76,7 @@ OWN_LEASE = (
 LAST_ANSWER = (  # the newest answer or skip of this person that was not taken back
     sa.select(answers.c.id, answers.c.outcome, leases.c.token)
     .join(leases)
-    .where(leases.c.person == _given("person"), leases.c.state.in_(("answered", "skipped")))
+    .where(leases.c.person == _given("person"), (leases.c.state == "answered") | (leases.c.state == "skipped"))
     .order_by(answers.c.id.desc())
     .limit(1)
 )
@@ -98,6 +101,7 @@ PROGRESS = sa.select(
     .where(sa.text("wanted > 0"))
     .scalar_subquery()
     .label("wanted"),
+    LAST_ANSWER.with_only_columns(leases.c.token).scalar_subquery().label("last"),
 )
 
 COURSE = sa.select(  # what decides whether this person gets another pair
@@ -106,6 +110,7 @@ COURSE = sa.select(  # what decides whether this person gets another pair
     campaign.c.gold_rate,
     sa.select(reports.c.content).where(reports.c.name == "doubt").scalar_subquery().label("doubt"),  # the largest
     _quota,
+    LAST_WORDING.scalar_subquery().label("wording"),
 )
 _being_given = sa.select(sa.func.count()).where(_live)
 GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
