@@ -99,9 +99,9 @@ def test_rounds_begin_early_and_grow_where_people_are_fast(tmp_path, make, monke
     assert all(left >= 5 * 8 for left in crowd.left[2:])
 
 
-def test_random_pairs_bridge_the_time_where_designs_are_late(target, make, monkeypatch):
+def test_random_pairs_bridge_the_time_where_designs_are_late(tmp_path, make, monkeypatch):
     clock = Clock()
-    crowd = Crowd(make(target, n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=20)
+    crowd = Crowd(make(str(tmp_path / "t.db"), n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=20)
     crowd.bridged = True
     while len(crowd.asked) < 3:
         crowd.work(0.4)

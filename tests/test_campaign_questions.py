@@ -226,7 +226,7 @@ def test_the_worker_reports_on_every_question(tmp_path, make, monkeypatch):
     rest = time.sleep
 
     def pause(_seconds):
-        rest(0.01)
+        rest(0.1)  # the report is made meanwhile
         if None not in dashboard.last_doubts(store):
             raise KeyboardInterrupt
 

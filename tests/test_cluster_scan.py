@@ -33,7 +33,7 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
     alone = {name: ps.select(data, k, **options) for name, (data, k, options) in problems.items()}
     some = ["plain", "ties and a cap", "gains within 1e-7", "certified"]  # all of them where tiles are smallest
     for workers, names, (least, rows, held) in (
-        (1, some, (3e6, 300, 1 << 25)),
+        (1, some[:2], (3e6, 300, 1 << 25)),
         (2, problems, (1e6, 77, 9000)),
         (4, some, (1e9, 4096, 30_000)),
     ):

@@ -30,7 +30,7 @@ def test_intervals_under_a_chosen_ridge_contain_the_truth_as_often_as_they_say(n
     """An AUC, which does not see the scale of scores, chose ridges under which 46% of 90% intervals did."""
     rng = np.random.default_rng(0)
     inside = []
-    for _ in range(120):
+    for _ in range(80):
         X, beta = rng.standard_normal((n, d)), scale * rng.standard_normal(d)
         first = rng.integers(n, size=answers)
         pairs = np.column_stack([first, (first + rng.integers(1, n, size=answers)) % n])

@@ -25,7 +25,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -229,14 +228,11 @@ def begin_behind(priority: int) -> None:
     warnings.simplefilter("ignore")
 
 
-def _leave_room() -> None:
-    """Leave a processor to whoever serves, and on the others go second; forecasts, as children of this process, too."""
+def _leave_a_processor() -> None:
+    """Leave one to whoever serves, where there are several and the system allows it; forecasts do, as our children."""
     if sys.platform == "linux":
         processors = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, processors[1:] or processors)
-        # Priorities may count within a session of processes only, such as this is; sessions have one of their own.
-        with suppress(OSError):
-            Path("/proc/self/autogroup").write_text(str(NICE))
 
 
 def main() -> None:
@@ -246,7 +242,7 @@ def main() -> None:
 
     target = sys.stdin.readline().rstrip("\n")
     begin_behind(NICE)
-    _leave_room()
+    _leave_a_processor()
     try:
         store = Store(target)
         planner = Planner(store)
