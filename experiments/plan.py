@@ -101,17 +101,17 @@ def table(raw: pd.DataFrame) -> model_report.Rows:
 
 
 def needed_table(raw: pd.DataFrame) -> model_report.Rows:
-    """Each repetition: what it was foretold to take until the doubt was eased, and what it took."""
-    head = ["set", "answers", "foretold", "from", "to", "took"]
-    rows = raw.drop_duplicates(["data", "seed", "start"])
-
-    def shown(value: float) -> str:
-        return "more" if value < 0 else f"{value:.0f}"
-
-    return head, [
-        [row.data, str(row.start), *map(shown, (row.needed_about, row.needed_low, row.needed_high, row.took))]
-        for row in rows.itertuples()
-    ]
+    """Medians over repetitions: what it was foretold to take until the doubt was eased, and what it took."""
+    head = ["set", "answers", "foretold", "from", "to", "took", "within"]
+    once = raw.drop_duplicates(["data", "seed", "start"])
+    counts = ["needed_about", "needed_low", "needed_high", "took"]
+    once = once.assign(**{name: once[name].where(once[name] >= 0, np.inf) for name in counts})  # more than that
+    cells = []
+    for (data, start), rows in once.groupby(["data", "start"], sort=False):
+        inside = (rows.needed_low <= rows.took) & (rows.took <= rows.needed_high)
+        medians = ("more" if np.isinf(rows[name].median()) else f"{rows[name].median():.0f}" for name in counts)
+        cells.append([data, str(start), *medians, f"{inside.sum()} of {len(rows)}"])
+    return head, cells
 
 
 def quietly(**unit: Any) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ def main() -> None:
     page = common.HERE.parent / ("figures" if chosen.quick else "docs") / "plan.md"
     made = {
         "plan": ("Doubt foretold and then claimed, means over repetitions", table(raw)),
-        "needed": (f"Answers until doubt is {EASED:g} of what it was, each repetition", needed_table(raw)),
+        "needed": (f"Answers until doubt is {EASED:g} of what it was, medians over repetitions", needed_table(raw)),
     }
     model_report.publish(made, page)
 

@@ -30,6 +30,6 @@ def test_how_many_answers_it_took_until_doubt_was_eased():
     assert (first["claimed"], first["wrong"], last["claimed"], last["wrong"]) == (0.25, 0.3, 0.2, 0.1)
     assert (last["needed_about"], last["took"]) == (22, 40)  # 0.225, a tenth of the way from 0.24 to 0.09
     raw = pd.DataFrame([row | {"data": "a", "seed": 0} for row in (first, last)])
-    assert plan.needed_table(raw)[1] == [["a", "40", "22", "22", "22", "40"]]
+    assert plan.needed_table(raw)[1] == [["a", "40", "22", "22", "22", "40", "0 of 1"]]
     never = dict.fromkeys(happened, (0.3, 0.3))
     assert plan.compared(40, foretold, never)[0]["took"] == -1
