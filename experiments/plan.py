@@ -86,6 +86,10 @@ def compared(start: int, plan: ps.Plan, happened: dict[int, tuple[float, float]]
     ]
 
 
+def shown(data: str) -> str:
+    return model_report.NAMES.get(data, data)
+
+
 def table(raw: pd.DataFrame) -> model_report.Rows:
     """Means over repetitions."""
     head = ["set", "answers", "more", "doubt before", "foretold", "claimed then", "within its interval",
@@ -96,7 +100,7 @@ def table(raw: pd.DataFrame) -> model_report.Rows:
         shares = rows[["before", "foretold", "claimed", "foretold_wrong", "wrong"]].mean()
         before, foretold, claimed, foretold_wrong, is_wrong = (f"{100 * share:.1f}%" for share in shares)
         hits = f"{rows.inside.sum()} of {len(rows)}"
-        cells.append([data, str(start), str(more), before, foretold, claimed, hits, foretold_wrong, is_wrong])
+        cells.append([shown(data), str(start), str(more), before, foretold, claimed, hits, foretold_wrong, is_wrong])
     return head, cells
 
 
@@ -110,7 +114,7 @@ def needed_table(raw: pd.DataFrame) -> model_report.Rows:
     for (data, start), rows in once.groupby(["data", "start"], sort=False):
         inside = (rows.needed_low <= rows.took) & (rows.took <= rows.needed_high)
         medians = ("more" if np.isinf(rows[name].median()) else f"{rows[name].median():.0f}" for name in counts)
-        cells.append([data, str(start), *medians, f"{inside.sum()} of {len(rows)}"])
+        cells.append([shown(data), str(start), *medians, f"{inside.sum()} of {len(rows)}"])
     return head, cells
 
 
