@@ -18,17 +18,17 @@ def test_one_two_and_four_workers_and_any_tiles(farm, monkeypatch):
     listed = np.random.default_rng(3).integers(0, 2500, (300_000, 2))
     listed = listed[listed[:, 0] != listed[:, 1]]
     problems = {
-        "plain": (X, 40, OPTIONS),
-        "ties": (ties, 40, {"ridge": 0.5, "pool_size": 50}),
-        "ties, complete": (ties[:80], 100, {"ridge": 0.5}),
+        "plain": (X, 25, OPTIONS),
+        "ties": (ties, 20, {"ridge": 0.5, "pool_size": 50}),
+        "ties, complete": (ties[:80], 40, {"ridge": 0.5}),
         "gains within 1e-7": (close, 20, {"ridge": 1e-3, "pool_size": 100}),
-        "a cap": (X, 25, OPTIONS | {"max_per_item": 1}),
+        "a cap": (X, 12, OPTIONS | {"max_per_item": 1}),
         "ties and a cap": (ties, 20, {"ridge": 0.5, "pool_size": 50, "max_per_item": 2}),
-        "groups": (X, 25, OPTIONS | {"candidates": ps.WithinGroups(groups), "comparisons": None}),
-        "a list": (X, 25, OPTIONS | {"candidates": ps.PairList(listed), "comparisons": None}),
-        "a model": (X, 25, OPTIONS | {"objective": "local-d-optimal", "model": model}),
-        "columns of all sizes": (X * 10.0 ** np.linspace(-6, 6, 20), 20, {"ridge": 1e-6, "pool_size": 1000}),
-        "certified": (X, 20, OPTIONS | {"certify": 1}),
+        "groups": (X, 12, OPTIONS | {"candidates": ps.WithinGroups(groups), "comparisons": None}),
+        "a list": (X, 12, OPTIONS | {"candidates": ps.PairList(listed), "comparisons": None}),
+        "a model": (X, 12, OPTIONS | {"objective": "local-d-optimal", "model": model}),
+        "columns of all sizes": (X * 10.0 ** np.linspace(-6, 6, 20), 10, {"ridge": 1e-6, "pool_size": 1000}),
+        "certified": (X, 10, OPTIONS | {"certify": 1}),
     }
     alone = {name: ps.select(data, k, **options) for name, (data, k, options) in problems.items()}
     some = ["plain", "ties and a cap", "gains within 1e-7", "certified"]  # all of them where tiles are smallest
