@@ -109,7 +109,7 @@ def needed_table(raw: pd.DataFrame) -> model_report.Rows:
     head = ["set", "answers", "foretold", "from", "to", "took", "within"]
     once = raw.drop_duplicates(["data", "seed", "start"])
     counts = ["needed_about", "needed_low", "needed_high", "took"]
-    once = once.assign(**{name: once[name].where(once[name] >= 0, np.inf) for name in counts})  # more than that
+    once = once.assign(**{name: once[name].where(once[name] >= 0, np.inf) for name in counts})  # beyond all asked
     cells = []
     for (data, start), rows in once.groupby(["data", "start"], sort=False):
         inside = (rows.needed_low <= rows.took) & (rows.took <= rows.needed_high)

@@ -232,7 +232,8 @@ def _leave_a_processor() -> None:
     """Leave one to whoever serves, where there are several and the system allows it; forecasts do, as our children."""
     if sys.platform == "linux":
         processors = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, processors[1:] or processors)
+        with suppress(OSError):  # containers may forbid it
+            os.sched_setaffinity(0, processors[1:] or processors)
 
 
 def main() -> None:
