@@ -54,7 +54,7 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
     for thread in threads:
         thread.start()
     rng = random.Random(5)
-    for _ in range(2):
+    for _ in range(4):
         time.sleep(rng.uniform(0.4, 1.4))
         helpers = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGKILL)
