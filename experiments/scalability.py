@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 
 chosen = common.options(__doc__)
 n, d = (3000, 100) if chosen.quick else (15_000, 400)
-methods = ["FLP", "FLM", "SLP", "SLM", "engine"]
+methods = [*([] if chosen.quick else ["NL"]), "FLP", "FLM", "SLP", "SLM", "engine"]
 table = common.timings(chosen, [(f"gaussian {n} {d}", 0, method) for method in methods])
 figure, axis = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
 ends = {}
