@@ -68,13 +68,15 @@ clean:
 	rm -rf .venv .venv-oldest demo figures build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-# Stamps: touched when an install succeeded, stale when pyproject.toml changes.
+# Stamps: touched when an install succeeded, stale when pyproject.toml changes. To compile every module of what the tests
+# need takes pip most of a minute; Python compiles those that they import.
 .venv/demo: EXTRAS = plots
 .venv/dev: EXTRAS = dev
+.venv/dev: PIP_OPTIONS = --no-compile
 .venv/release: EXTRAS = release
 .venv/demo .venv/dev .venv/release: pyproject.toml | .venv/bin/python
 	@echo "Installing pairsmith[$(EXTRAS)] into .venv (once; takes a minute or two) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) --editable ".[$(EXTRAS)]"
 	@touch $@
 
 # Chromium, nginx and PostgreSQL for the tests of campaigns: Debian's, which root can install.

@@ -79,14 +79,30 @@ def target(request, tmp_path):
     return f"{url}/postgres?options=-csearch_path%3D{name}"
 
 
+# The command line, whose `label` starts no process that plans and reports: that one imports everything once more.
+WITHOUT_PLANS = """
+import contextlib
+from pairsmith.campaign import worker
+
+worker.Worker = contextlib.nullcontext
+from pairsmith.cli import main
+
+main()
+"""
+
+
 @pytest.fixture
 def serve():
-    """serve(target, "--option", ...) -> (the URL, the process) of `pairsmith label`."""
+    """serve(target, "--option", ..., plans=True) -> (the URL, the process) of `pairsmith label`.
+
+    With plans=False nothing plans or reports behind it, which is for tests of who may see what.
+    """
     started = []
 
-    def start(target, *options, port=0):
+    def start(target, *options, port=0, plans=True):
+        program = ["-m", "pairsmith.cli"] if plans else ["-c", WITHOUT_PLANS]
         process = subprocess.Popen(
-            [sys.executable, "-m", "pairsmith.cli", "label", target, "--no-open", "--port", str(port), *options],
+            [sys.executable, *program, "label", target, "--no-open", "--port", str(port), *options],
             stdout=subprocess.PIPE,
             text=True,
         )

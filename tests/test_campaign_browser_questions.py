@@ -39,9 +39,9 @@ class Labeller:
 
 
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_a_pair_stays_until_all_its_questions_are_answered(browser, tmp_path, make, serve, device):
+def test_a_pair_stays_until_all_its_questions_are_answered(browser, tmp_path, make, served, device):
     store = make(str(tmp_path / "t.db"), question=TWO, n=6)
-    url, _ = serve(store.target)
+    url = served(store)
     context = browser.new_context(**device)
     me = Labeller(context.new_page(), url)
     me.asked(1)
@@ -83,9 +83,9 @@ def test_a_pair_stays_until_all_its_questions_are_answered(browser, tmp_path, ma
     context.close()
 
 
-def test_graded_answers_ties_comments_and_skips_belong_to_their_question(browser, tmp_path, make, serve):
+def test_graded_answers_ties_comments_and_skips_belong_to_their_question(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question=TWO, n=6, graded=True, comments=True)
-    url, _ = serve(store.target)
+    url = served(store)
     page = browser.new_page(**DESKTOP)
     me = Labeller(page, url)
     page.locator("#comment").fill("well put")
@@ -108,9 +108,9 @@ def test_graded_answers_ties_comments_and_skips_belong_to_their_question(browser
     page.close()
 
 
-def test_what_comes_too_soon_is_no_answer_to_the_next_question(browser, tmp_path, make, serve):
+def test_what_comes_too_soon_is_no_answer_to_the_next_question(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question=TWO, n=6, viewing_seconds=3.0)
-    url, _ = serve(store.target)
+    url = served(store)
     page = browser.new_page(**DESKTOP)
     me = Labeller(page, url)
     me.press("ArrowLeft")

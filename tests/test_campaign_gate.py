@@ -85,7 +85,7 @@ def test_without_invites_nothing_comes_through_a_proxy(local, public, store, nam
 
 @pytest.mark.slow
 def test_without_invites_nothing_comes_through_a_proxy_that_adds_nothing(store, serve):
-    url, _ = serve(store.target)
+    url, _ = serve(store.target, plans=False)
     host, port = url.removeprefix("http://").split(":")
     for number, status in ((b"1.0", b"400"), (b"1.1", b"200")):  # such proxies speak HTTP/1.0
         with socket.create_connection((host, int(port))) as raw:
@@ -131,7 +131,7 @@ def nginx(tmp_path):
 
 
 def test_the_proxy_of_the_guide(tmp_path, store, serve, nginx):
-    url, _ = serve(store.target, "--invited")
+    url, _ = serve(store.target, "--invited", plans=False)
     front = nginx(url)
     trusted = ssl.create_default_context(cafile=tmp_path / "own.pem")
     with httpx.Client(base_url=front, verify=trusted, headers={"Origin": front}) as browser:
@@ -150,7 +150,7 @@ def test_the_proxy_of_the_guide(tmp_path, store, serve, nginx):
 
 
 def test_a_proxy_without_invites_opens_nothing(tmp_path, store, serve, nginx):
-    url, _ = serve(store.target)
+    url, _ = serve(store.target, plans=False)
     assert httpx.get(url).status_code == 200
     front = nginx(url)
     with httpx.Client(base_url=front, verify=ssl.create_default_context(cafile=tmp_path / "own.pem")) as browser:

@@ -16,7 +16,7 @@ from pairsmith.campaign.web.app import create_app
 
 @pytest.mark.slow
 def test_only_files_that_the_campaign_lists_can_be_fetched(tmp_path, store, serve):
-    url, _ = serve(store.target)
+    url, _ = serve(store.target, plans=False)
     host, port = url.removeprefix("http://").split(":")
     assert httpx.get(f"{url}/media/0/0").status_code == 200
     for path in (

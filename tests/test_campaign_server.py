@@ -15,21 +15,21 @@ from pairsmith.campaign.web import server
 
 @pytest.mark.slow
 def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, serve):
-    url, _ = serve(store.target)
+    url, _ = serve(store.target, plans=False)
     own = socket.gethostbyname(socket.gethostname())
     if not own.startswith("127."):
         with pytest.raises(httpx.TransportError):
             httpx.get(url.replace("127.0.0.1", own), timeout=2)
-    public, process = serve(store.target, "--host", "0.0.0.0")
+    public, process = serve(store.target, "--host", "0.0.0.0", plans=False)
     told = list(iter(process.stdout.readline, "Stop with Ctrl-C.\n"))
     assert sum("through TLS only" in line for line in told) == 1
     assert f"Files from      {os.path.realpath(tmp_path)}\n" in told
-    _, process = serve(store.target, "--host", "0.0.0.0", "--insecure")
+    _, process = serve(store.target, "--host", "0.0.0.0", "--insecure", plans=False)
     assert not any("TLS" in line for line in iter(process.stdout.readline, "Stop with Ctrl-C.\n"))
     here = public.replace("0.0.0.0", "127.0.0.1")
     assert httpx.get(here).status_code == 401
     assert httpx.get(f"{here}/join/{people.invite(store, 'anna')}").status_code == 303
-    behind, _ = serve(store.target, "--invited")
+    behind, _ = serve(store.target, "--invited", plans=False)
     assert httpx.get(behind).status_code == 401
 
 

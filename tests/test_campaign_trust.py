@@ -10,6 +10,7 @@ import pytest
 from campaigns import SVG
 from pairsmith.campaign import database, people, trust
 from pairsmith.campaign.store import Store
+from server_fixtures import WITHOUT_PLANS
 
 
 @pytest.mark.slow
@@ -40,7 +41,7 @@ def test_a_campaign_from_elsewhere_serves_nothing_before_it_is_confirmed(target,
         assert trust.is_confirmed(again)
         assert people.person_of(again, token, "labeller") is not None
         assert people.invited(again) == [("anna", "labeller"), ("ole", "organiser")]
-    url, _ = serve(target)
+    url, _ = serve(target, plans=False)
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 
 
@@ -62,7 +63,7 @@ def test_trusting_can_leave_out_invites_and_name_another_folder(tmp_path, make, 
         assert again.settings.folder == os.path.realpath(tmp_path / "there")
         assert trust.is_confirmed(again)
         assert people.person_of(again, token, "labeller") is None
-    url, _ = serve(store.target)
+    url, _ = serve(store.target, plans=False)
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 
 
@@ -74,7 +75,7 @@ def test_label_can_confirm_in_one_go_and_needs_not_where_there_is_nothing_to(tmp
                for name, shown in parts.items()}  # fmt: skip
     elsewhere()
     for name, options in (("text", []), ("files", ["--trust"]), ("files", [])):
-        line = [sys.executable, "-m", "pairsmith.cli", "label", targets[name], "--no-open", "--port", "0", *options]
+        line = [sys.executable, "-c", WITHOUT_PLANS, "label", targets[name], "--no-open", "--port", "0", *options]
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             lines = []
             while not (lines and lines[-1].startswith("Stop with")):

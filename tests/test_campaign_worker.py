@@ -166,20 +166,29 @@ def test_reports_are_made_at_the_lowest_priority():
     assert priority() < 19
 
 
-@pytest.mark.slow
-def test_a_forecast_is_made_by_a_process_that_ends_with_who_wants_it(target, make, monkeypatch):
-    """At the lowest priority, and its command line, which anybody can read, does not hold the database's password."""
-    store = make(target, n=12, k=50)
+def with_enough_answers(store):
     for _ in range(outlook.FEWEST):
         answer_next(store)
+    return store
+
+
+@pytest.mark.slow
+def test_a_forecast_is_made_by_a_process_of_its_own(target, make):
+    """At the lowest priority, and its command line, which anybody can read, does not hold the database's password."""
+    store = with_enough_answers(make(target, n=12, k=50))
     found = worker._in_a_thread(partial(worker._forecast, store, 0))
     simulates = wait_for(lambda: [one for one in psutil.Process().children() if "outlook" in " ".join(one.cmdline())])
     wait_for(lambda: found.done() or simulates[0].nice() == 19)
     assert found.done() or target not in " ".join(simulates[0].cmdline())
     assert found.result(60)["from"] == outlook.FEWEST
+
+
+@pytest.mark.slow
+def test_the_process_that_forecasts_ends_with_who_wants_it(tmp_path, make):
+    store = with_enough_answers(make(str(tmp_path / "t.db"), n=12, k=50))
     line = "import sys, time; from pairsmith.campaign import worker; from pairsmith.campaign.store import Store\n"
     line += "worker.threading.Timer(5, worker.os._exit, [1]).start(); worker._forecast(Store(sys.argv[1]), 0)"
-    wants = psutil.Popen([sys.executable, "-c", line, target])
+    wants = psutil.Popen([sys.executable, "-c", line, store.target])
     simulates = wait_for(wants.children)
     wants.kill()
     wants.wait()

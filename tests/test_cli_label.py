@@ -18,7 +18,7 @@ def test_a_server_that_is_terminated_ends_as_by_hand(tmp_path, make, serve):
 
 @pytest.mark.slow
 def test_a_taken_port_is_one_line(tmp_path, store, serve):
-    url, _ = serve(store.target)
+    url, _ = serve(store.target, plans=False)
     port = url.split(":")[-1]
     again = subprocess.run(
         [sys.executable, "-m", "pairsmith.cli", "label", store.target, "--no-open", "--port", port],

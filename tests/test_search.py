@@ -207,10 +207,10 @@ def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_float32_features_are_not_copied():
-    """N = 300,000, d = 256 in float32 is 307 MB; with a float64 copy and whitened features it would be over 1.5 GB."""
+    """N = 150,000, d = 256 in float32 is 154 MB; with a float64 copy and whitened features it would be over 750 MB."""
     script = """
 import resource, numpy as np, pairsmith as ps
-X = np.random.default_rng(0).standard_normal((300_000, 256), dtype=np.float32)
+X = np.random.default_rng(0).standard_normal((150_000, 256), dtype=np.float32)
 X[:, 4:] *= 1e-3
 ps.select(X[:500], 2)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -218,7 +218,7 @@ ps.select(X, 3, ridge=10.0)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
     grown = float(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
-    assert grown < 700
+    assert grown < 350
 
 
 def _in_another_process(X):
@@ -282,7 +282,7 @@ def test_large_groups_are_screened():
 @pytest.mark.parametrize("ridge", [1e-12, 1e-8, 1e-6, 1.0])
 def test_more_ties_than_the_pool_holds(ridge):
     """Two or three distinct points, a thousand items: hundreds of thousands of equal gains, split by rounding."""
-    for seed in range(3):
+    for seed in range(2):
         points = np.random.default_rng(seed).standard_normal((2 + seed % 2, 7))
         X = np.repeat(points, 500, axis=0)
         for comparisons in (None, [(0, 500), (1, 501)]):
