@@ -95,10 +95,7 @@ IN_ROUNDS: dict[str, Callable[..., np.ndarray]] = {
     "averaged D": partial(under_model, objective="averaged-d-optimal"),
     "averaged D, linear": linear,
 }
-GOALS: dict[str, Callable[..., np.ndarray]] = {
-    "goal top": partial(under_model, goal="top", top=TOP),
-    "goal predict": partial(under_model, goal="predict"),
-}
+GOALS: dict[str, Callable[..., np.ndarray]] = {"goal top": partial(under_model, goal="top", top=TOP)}
 RULES = [*IN_ROUNDS, *BEFOREHAND, CHOIX, *GOALS]
 
 

@@ -3,6 +3,7 @@ import shutil
 import pytest
 import threadpoolctl
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from pairsmith.files.items import read_items
 
@@ -30,6 +31,21 @@ def pytest_collection_modifyitems(items):
             or database == "postgresql"
         ):
             item.add_marker(pytest.mark.slow)
+
+
+# What such files share, a browser or a cluster, takes seconds to start, and three of each would be in each other's way:
+# one process runs all of them.
+TOGETHER = "test_campaign_browser", "test_cluster"
+
+
+class ByFileAndWhatTheyShare(LoadFileScheduling):
+    def _split_scope(self, nodeid):
+        return next((name for name in TOGETHER if f"/{name}" in nodeid), super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFileAndWhatTheyShare(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

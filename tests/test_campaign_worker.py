@@ -180,7 +180,7 @@ def test_a_forecast_is_made_by_a_process_of_its_own(target, make):
     simulates = wait_for(lambda: [one for one in psutil.Process().children() if "outlook" in " ".join(one.cmdline())])
     wait_for(lambda: found.done() or simulates[0].nice() == 19)
     assert found.done() or target not in " ".join(simulates[0].cmdline())
-    assert found.result(60)["from"] == outlook.FEWEST
+    assert found.result(300)["from"] == outlook.FEWEST  # at that priority it takes long where others work
 
 
 @pytest.mark.slow

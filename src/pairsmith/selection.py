@@ -186,8 +186,8 @@ def select(
         the trace of A^-1; the paper's competitors "entropy", "fisher" and "mutual-information", which use a model too;
         or "random".
     goal : str
-        What "order" is about: the "ranking" of all items, the best ones ("top", as many as `top` says), or the order of
-        new items with features like these ("predict").
+        What "order" is about: the "ranking" of all items, which serves as well where the order
+        of new ones is to be foretold, or the best items ("top", as many as `top` says).
     top : int
         How many are the best, for goal="top".
     algorithm : str

@@ -120,7 +120,7 @@ def select(
     ] = None,
     goal: Annotated[
         str,
-        typer.Option(help=f"What order is about: {', '.join(GOALS)} (top: of the best --top; predict: of new items)."),
+        typer.Option(help=f"What order is about: {', '.join(GOALS)} (the best --top)."),
     ] = "ranking",
     top: Annotated[int | None, typer.Option(help="How many are the best, for --goal top.", metavar="COUNT")] = None,
     model: Annotated[

@@ -90,7 +90,7 @@ _D_OPTIMAL: dict[str, Any] = {
     "certifiable": True,
 }
 
-GOALS = ("ranking", "top", "predict")
+GOALS = ("ranking", "top")
 
 CRITERIA = {
     criterion.name: criterion

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class Belief:
     """The coefficients are N(coef, covariance_root covariance_root'); an item's score is x'coef on average.
 
-    Under a Gaussian process items have effects of their own as well: `open` is what it knows, `joint` gives the scores
-    of the items asked for with those effects, and a new item has an effect of variance `new_effect`.
+    Under a Gaussian process items have effects of their own as well: `open` is what it knows, and `joint` gives the
+    scores of the items asked for with those effects.
     """
 
     coef: Floats
@@ -37,7 +37,6 @@ class Belief:
     scores: Floats  # of all items
     open: Beginning | None = None
     joint: Callable[[Ints], Joint] = no_scores
-    new_effect: float = 0.0
 
 
 FEW = 1500  # items up to which products are faster on one thread
@@ -109,7 +108,7 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     if names is not None:
         ids = np.empty(n, dtype=object)
         ids[:] = names.to_list()
-    belief = Belief(weights, root, mean, known, joint, learned.variances["items"])
+    belief = Belief(weights, root, mean, known, joint)
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 

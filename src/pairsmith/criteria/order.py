@@ -15,9 +15,9 @@ items, with Lambda = diag(omega 1) - omega and M = C Lambda C, what a pair is wo
 w = k sigma'(k m), k = 1 / sqrt(1 + pi v / 8), is the mean of p (1 - p) over what the model leaves open of the pair.
 After a pick C and M change by ranks one and two; omega and w stay as they were before the first pick.
 
-The items whose order is wanted may be others than those that are asked about: then M = T'Lambda T, T the covariance of
-their scores with those of the items at hand. `goal` says which: "ranking" is about all pairs of items at hand, "top"
-weighs those by the chance that one of the two is among the best, "predict" is about new items with features like these.
+`goal` says whose order is wanted: "ranking" is about all pairs of items, "top" weighs those by the chance that one of
+the two is among the best. The same sum over pairs of new items with features like these, whose order is to be foretold,
+was no better at that than "ranking" (docs/worth.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.linalg.blas import dger, dsymv
+from scipy.linalg.blas import dsymv
 
 from pairsmith.criteria.kernels import importance, lower_and_find
 from pairsmith.criteria.random import draw
@@ -93,14 +93,13 @@ def _steps_among(work: Work, items: Ints, asked: Ints, k: int) -> Steps:
 
 @dataclass
 class _Believed:
-    """C, T and M, which `include` brings up to date, and the pair that then tells most.
+    """C and M, which `include` brings up to date, and the pair that then tells most.
 
     C and M, whose halves are alike, are known by the part above their diagonal, and so are the weights.
     """
 
     C: Floats  # (n, n)
-    T: Floats  # (targets, n): C itself where the items at hand are the targets
-    Lambda: Floats  # (targets, targets)
+    Lambda: Floats  # (n, n)
     M: Floats  # (n, n)
     weights: Floats  # (n, n), negative where a pair is no candidate
     best: tuple[float, int, int] = (-np.inf, 0, 0)  # the largest gain, and its pair
@@ -115,14 +114,7 @@ class _Believed:
         place[among] = np.arange(len(among))
         joint, every = work.belief.joint(among), np.arange(len(among))
         mean, C = joint.mean, joint.covariance(every, every)
-        apart = work.goal.name == "predict"  # the targets are not the items at hand
-        if apart:
-            features = work.problem.features.rows(items)
-            spread, own = features @ work.belief.covariance_root, work.belief.new_effect
-            T = spread @ joint.spread.T
-            Lambda = importance(features @ work.belief.coef, spread @ spread.T + own * np.eye(n))
-        else:
-            T, Lambda = C[:0], importance(mean[:n], C[:n, :n])
+        Lambda = importance(mean[:n], C[:n, :n])
         if work.goal.name == "top":
             below = 1 - work.belief.joint(np.arange(n_items)).among_best(work.rng, work.goal.top)[items]
             Lambda *= 1 - np.outer(below, below)
@@ -132,10 +124,8 @@ class _Believed:
         i, j = np.nonzero(_candidates(work.remaining, items))
         weights[i, j] = _weights(mean, C, i, j)
         i, j = place[asked].T
-        both = _answered(np.vstack([C, T]), i, j, _weights(mean, C, i, j))
-        C = both[:n, :n].copy()
-        T = both[len(among) :, :n].copy() if apart else C
-        found = cls(C, T, Lambda, T.T @ Lambda @ T, weights)
+        C = _answered(C, i, j, _weights(mean, C, i, j))[:n, :n].copy()
+        found = cls(C, Lambda, C @ Lambda @ C, weights)
         found._lower(np.zeros(n), np.zeros(n))
         return found
 
@@ -146,16 +136,12 @@ class _Believed:
     def include(self, i: int, j: int, weight: float) -> None:
         """As if the pair had been answered."""
         c = _column(self.C, i) - _column(self.C, j)
-        t = c if self.T is self.C else self.T[:, i] - self.T[:, j]
-        root = np.sqrt(weight / (1 + weight * max(c[i] - c[j], 0.0)))
-        c, t = root * c, root * t
+        c *= np.sqrt(weight / (1 + weight * max(c[i] - c[j], 0.0)))
         with single_threaded_blas():  # a pass over a matrix is not faster on two threads, and waits for both
-            # Transposed, matrices are as BLAS wants them, and are changed where they are.
-            towards = dsymv(1.0, self.Lambda.T, t, lower=1)
-            back = dsymv(1.0, self.C.T, towards, lower=1) if self.T is self.C else self.T.T @ towards
-            if self.T is not self.C:
-                dger(-1.0, c, t, a=self.T.T, overwrite_a=1)
-        self._lower(c, back - 0.5 * float(t @ towards) * c)
+            # Transposed, matrices are as BLAS wants them.
+            towards = dsymv(1.0, self.Lambda.T, c, lower=1)
+            back = dsymv(1.0, self.C.T, towards, lower=1)
+        self._lower(c, back - 0.5 * float(c @ towards) * c)
 
     def _lower(self, c: Floats, bent: Floats) -> None:
         self.best = lower_and_find(self.M, self.C, self.weights, c, bent, np.empty(len(c)))
@@ -170,18 +156,14 @@ def _weights(mean: Floats, C: Floats, i: Ints, j: Ints) -> Floats:
 
 
 def _answered(covariance: Floats, i: Ints, j: Ints, weights: Floats) -> Floats:
-    """What is left of the covariance between scores once pairs (i, j) are answered, with these weights.
-
-    The columns are items, and so are as many of the rows, in the same order; others may follow.
-    """
-    n = covariance.shape[1]
+    """What is left of the covariance between scores once pairs (i, j) are answered, with these weights."""
     for low in range(0, len(i), _TOGETHER):
         some = slice(low, low + _TOGETHER)
         first, second, roots = i[some], j[some], np.sqrt(weights[some])
         across = (covariance[:, first] - covariance[:, second]) * roots
         told = (across[first] - across[second]) * roots[:, None]
         across = solve_triangular(cholesky(told + np.eye(len(told)), lower=True), across.T, lower=True)
-        covariance = covariance - across.T @ across[:, :n]
+        covariance = covariance - across.T @ across
     return covariance
 
 
