@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 780}, "has_touch": True, "is_mobile": True}
 
+expect.set_options(timeout=15_000)  # patience where other tests take the processors
+
 
 def accessible(page):
     found = Axe().run(page).response["violations"]

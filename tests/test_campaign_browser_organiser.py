@@ -42,6 +42,21 @@ def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serv
     page.close()
 
 
+def test_what_needs_a_script_cannot_be_pressed_before_it_is_there(browser, tmp_path, make, served):
+    """Where files come slowly, a click that nobody hears, or a form that is sent as if there were no script."""
+    store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
+    answered(store, 1)
+    url = served(store)
+    page = browser.new_page(**DESKTOP)
+    page.route("**/static/*.js", lambda route: route.abort())
+    for path, button in (("answers", "Strike out answer 1"), ("answers/1", "Strike out"), ("dashboard", "Save")):
+        page.goto(f"{url}/{path}")
+        for summary in page.locator("summary").all():
+            summary.click()
+        expect(page.get_by_role("button", name=button, exact=True)).to_be_disabled()
+    page.close()
+
+
 def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
     answered(store, 3)

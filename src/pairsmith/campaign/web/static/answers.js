@@ -15,4 +15,5 @@ for (const button of document.querySelectorAll("[data-answer]")) {
       find("problem").textContent = `Not changed: ${error.message}`;
     }
   });
+  button.disabled = false; // until now nobody would have heard a click
 }

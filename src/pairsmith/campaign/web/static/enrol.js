@@ -19,7 +19,10 @@ async function enrol() {
   }
 }
 
-find("enrol")?.addEventListener("submit", (event) => {
-  event.preventDefault();
-  enrol();
-});
+if (find("enrol")) {
+  find("enrol").addEventListener("submit", (event) => {
+    event.preventDefault();
+    enrol();
+  });
+  find("enrol").querySelector("button").disabled = false; // until now a name would have been lost
+}

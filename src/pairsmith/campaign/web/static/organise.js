@@ -51,3 +51,4 @@ find("wording").addEventListener("submit", async (event) => {
     find("saved").textContent = `Not saved: ${error.message}`;
   }
 });
+find("wording").querySelector("button").disabled = false; // until now what was written would have been lost
