@@ -33,7 +33,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
-# What such files share, a browser or a cluster, takes seconds to start, and four of each would be in each other's way:
+# What such files share, a browser or a cluster, takes seconds to start, and three of each would be in each other's way:
 # one process runs all of them.
 TOGETHER = "test_campaign_browser", "test_cluster"
 
