@@ -1,6 +1,8 @@
 """Scalability: the lazy algorithms and the engine on 1.1 10^8 pairs, N = 15,000, d = 400 (the paper's Fig. 1b).
 
 python experiments/scalability.py [--scale paper]
+
+Naive lazy, which takes an hour, is for the paper's scale only.
 """
 
 import common

@@ -262,13 +262,15 @@ def _doubts(means: pd.DataFrame) -> Rows:
 
 def _goals(gains: pd.DataFrame) -> Rows:
     cells = []
-    for (goal, data), part in gains.dropna(subset="over").groupby(["goal", "data"], sort=False):
-        shown = {
-            row.figure: f"{row.ranking:.3f} / {row.found:.3f}: {_with_error(row.over, row.error, '+.3f')}"
-            for row in part.itertuples()
-        }
-        cells.append([str(goal).removeprefix("goal "), _name(data), *(shown.get(figure, "") for figure in WORDS)])
-    return ["goal", "set", *WORDS.values()], sorted(cells, key=lambda line: line[0] != "top")
+    there = gains.dropna(subset="over")
+    for goal in GOALS:
+        for data, part in there[there.goal == goal].groupby("data", sort=False):
+            shown = {
+                row.figure: f"{row.ranking:.3f} / {row.found:.3f}: {_with_error(row.over, row.error, '+.3f')}"
+                for row in part.itertuples()
+            }
+            cells.append([goal.removeprefix("goal "), _name(data), *(shown.get(figure, "") for figure in WORDS)])
+    return ["goal", "set", *WORDS.values()], cells
 
 
 def _seconds(means: pd.DataFrame) -> Rows:
