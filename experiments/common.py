@@ -245,7 +245,7 @@ def stored(path: Path, units: list[dict[str, Any]], work: Callable[..., list[dic
 
     for unit, rows in track(results(), path.stem, total=len(todo), console=console, disable=not todo):
         table = pd.concat([table, pd.DataFrame([{**unit, **row} for row in rows])], ignore_index=True)
-        part = path.with_suffix(".part")
+        part = path.with_name(f"part-{path.name}")  # compressed if its name says so, as `path` is
         table.to_csv(part, index=False)
         os.replace(part, path)
     wanted = {tuple(str(unit[name]) for name in names) for unit in units}

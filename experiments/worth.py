@@ -9,8 +9,9 @@ Rounds of 20 answers up to K = 1,000, the next round designed by what was answer
 says who answers, and what is true. All rules of a repetition see the same items and people, so differences are paired.
 After K answers every rule is judged by the same model, a BradleyTerryGP fitted anew to its answers (but choix, which
 sees no features, by its own): the share of the pairs of items that truly differ which stand in the right order, at hand
-and unseen; the mean probability of a wrong order that the posterior claims; how much of the best ten is found; and the
-CPU seconds that a round takes. What was done already is not done again.
+and unseen; the mean probability of a wrong order that the posterior claims; how much of the best ten is found; how many
+bits each of the next 20 answers told; and the CPU seconds that a round takes. What was done already is not done again:
+every repetition is in results/worth-repetitions.csv.gz.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ import pairsmith as ps
 ROUND, RANDOM_SHARE, TOP = 20, 10, 10  # answers a round; one pair in so many at random; how many are the best
 MARKS = [20, 40, 60, 100, 160, 200, 300, 400, 600, 800, 1000]
 QUICK_MARKS = [20, 40, 60, 100]
-LARGE = ["humour", "molskill"]  # thousands of items take ten times as long: a fifth of the repetitions, no other goals
+LARGE = ["humour", "molskill"]  # thousands of items take ten times as long
+FEWER = 5  # times fewer repetitions of those, and of rules that only show what the choice of a rule is worth
 CHOIX = "random, choix"
 CHOIX_LONGER = 1.5  # times the answers of the other rules: what takes choix so many should take designs a third
 
@@ -97,6 +99,7 @@ IN_ROUNDS: dict[str, Callable[..., np.ndarray]] = {
 }
 GOALS: dict[str, Callable[..., np.ndarray]] = {"goal top": partial(under_model, goal="top", top=TOP)}
 RULES = [*IN_ROUNDS, *BEFOREHAND, CHOIX, *GOALS]
+ASIDE = ["order, 1 in 10 random", "averaged D", *GOALS]
 
 
 def repetition(data: str, seed: int, rule: str, folder: Path, marks: list[int]) -> list[dict[str, Any]]:
@@ -118,7 +121,8 @@ def repetition(data: str, seed: int, rule: str, folder: Path, marks: list[int]) 
                 rows.append({"model": name, "K": k, **figures(trial, (mean, None), None)})
         else:
             gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs[:k], outcomes=outcomes[:k])
-            rows.append({"model": "GP", "K": k, **of_model(trial, gp)})
+            following = pairs[k : k + ROUND], outcomes[k : k + ROUND]
+            rows.append({"model": "GP", "K": k, **of_model(trial, gp), "bits": bits(trial, gp, following)})
     return rows
 
 
@@ -145,7 +149,10 @@ def rounds(
         began = time.process_time()
         chosen = rule(trial, (pairs, outcomes), gp, rng)
         spent += time.process_time() - began
-        pairs, outcomes = np.vstack([pairs, chosen]), np.append(outcomes, trial.answer(chosen, rng))
+        answers = trial.answer(chosen, rng)
+        if len(pairs) in marks:
+            rows[-1]["bits"] = bits(trial, gp, (chosen, answers))
+        pairs, outcomes = np.vstack([pairs, chosen]), np.append(outcomes, answers)
 
 
 # Figures
@@ -156,6 +163,15 @@ def of_model(trial: sets.Trial, gp: ps.BradleyTerryGP) -> dict[str, float]:
     return figures(trial, at_hand, model.posterior_of_gp(gp, trial.unseen_X))
 
 
+def bits(trial: sets.Trial, gp: ps.BradleyTerryGP, answered: Answered) -> float:
+    """What each of these answers told: minus the logarithm of the probability that the model gave it beforehand."""
+    pairs, outcomes = answered
+    if len(pairs) == 0:
+        return np.nan
+    first = gp.compare(trial.X, pairs)
+    return float(np.mean(-np.log2(np.where(outcomes > 0, first, 1 - first))))
+
+
 def figures(trial: sets.Trial, at_hand: model.Posterior | None, unseen: model.Posterior | None) -> dict[str, float]:
     """What is measured of a fit; NaN where the set or the model has no such figure."""
     right, doubt = (np.nan, np.nan) if at_hand is None else model.judged(*at_hand, trial.ordered)
@@ -163,7 +179,7 @@ def figures(trial: sets.Trial, at_hand: model.Posterior | None, unseen: model.Po
     found, ordered = (np.nan, np.nan) if at_hand is None else of_the_best(at_hand[0], trial.above)
     return {
         "right": right, "doubt": doubt, "right unseen": right_unseen, "doubt unseen": doubt_unseen,
-        "top found": found, "top right": ordered, "reliability": trial.reliability, "seconds": np.nan,
+        "top found": found, "top right": ordered, "reliability": trial.reliability, "bits": np.nan, "seconds": np.nan,
     }  # fmt: skip
 
 
@@ -190,8 +206,8 @@ def units(names: list[str], rules: list[str], count: int) -> list[dict[str, Any]
         for seed in range(count)
         for name in names
         for rule in rules
-        if not (name in LARGE and seed >= max(1, count // 5))
-        and not (rule in GOALS and (name in LARGE or seed >= max(1, count // 3)))
+        if not ((name in LARGE or rule in ASIDE) and seed >= max(1, count // FEWER))
+        and not (name in LARGE and rule in ASIDE)
         and not (rule == CHOIX and name == "molskill")  # choix says nothing of unseen items
     ]
 
@@ -200,7 +216,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="2 repetitions, K to 100, into figures/")
     parser.add_argument(
-        "--repetitions", type=int, help="50; a fifth of that with thousands of items, a third for other goals"
+        "--repetitions",
+        type=int,
+        help="50; a fifth of that with thousands of items, and for rules beside the main ones",
     )
     parser.add_argument("--sets", nargs="+", choices=sets.SETS, default=sets.SETS)
     parser.add_argument("--rules", nargs="+", choices=RULES, default=RULES, metavar="RULE", help=", ".join(RULES))
@@ -215,7 +233,7 @@ def main() -> None:
             common.there(chosen.sets, chosen.data), chosen.rules, chosen.repetitions or (2 if chosen.quick else 50)
         )
         work = partial(model.quietly, repetition, folder=chosen.data, marks=QUICK_MARKS if chosen.quick else MARKS)
-        common.stored(results / "worth-repetitions.csv", todo, work, chosen.jobs)
+        common.stored(results / worth_report.REPETITIONS, todo, work, chosen.jobs)
         worth_report.save(results)
     worth_report.show(results, common.HERE.parent / ("figures" if chosen.quick else "docs"))
 

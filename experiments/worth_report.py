@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from model_report import NAMES, Rows, panels, publish, with_truth
 
+REPETITIONS = "worth-repetitions.csv.gz"
 DESIGNED, RANDOM, CHOIX = "order", "random", "random, choix"
 CHOIX_AT, RANDOM_AT = 1500, 600  # the answers to random pairs that designs are to be level with
 OF_CHOIX = dict.fromkeys(["digits", "diabetes", "camra", "netflix"], 1 / 3)  # the share of these answers asked for
@@ -31,7 +32,7 @@ COLOURS = {
 GOALS = {"goal top": ("top found", "top right", "right"), "goal predict": ("right unseen", "right")}
 WORDS = {"top found": "of the best ten found", "top right": "the best ten in order", "right unseen": "unseen in order",
          "right": "all at hand in order"}  # fmt: skip
-FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "top found", "top right"]
+FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "top found", "top right", "bits"]
 
 
 def measured(path: Path) -> pd.DataFrame:
@@ -47,7 +48,7 @@ def measured(path: Path) -> pd.DataFrame:
 
 def save(results: Path) -> None:
     """Means with standard errors, answers needed, what was asked for and what other goals gain, in files to keep."""
-    raw = measured(results / "worth-repetitions.csv")
+    raw = measured(results / REPETITIONS)
     groups = raw.groupby(["data", "rule", "K"], sort=False)
     means = groups[FIGURES].agg(["mean", "sem"])
     means.columns = [label if what == "mean" else f"{label} error" for label, what in means.columns]
@@ -152,6 +153,7 @@ def tables(
         "at hand": ("Items at hand: share of pairs in the right order", _orders(means, "right")),
         "unseen": ("Unseen items: the same", _orders(means, "right unseen")),
         "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means)),
+        "bits": ("Bits that each of the next 20 answers told, designed / random", _bits(means, needs)),
         "goals": ("What other goals gain and lose: for the ranking / for the goal", _goals(gains)),
         "seconds": ("CPU seconds a round: the fit, and the design of 20 pairs", _seconds(means)),
     }
@@ -258,6 +260,31 @@ def _doubts(means: pd.DataFrame) -> Rows:
         by_k = {row.K: f"{100 * row.doubt:.1f} / {100 * row.wrong:.1f}" for row in part.itertuples()}
         cells.append([_name(data), str(rule), *(by_k.get(k, "") for k in marks)])
     return ["set", "rule", *(f"K = {k:,}" for k in marks)], cells
+
+
+def told(marks: np.ndarray, bits: np.ndarray, k: int) -> float:
+    """Bits that the first k answers told, by what each told after so many, and 1 at first, straight in between."""
+    every = np.arange(k) + 0.5
+    return float(np.sum(np.interp(every, [0, *marks], [1.0, *bits])))
+
+
+def _bits(means: pd.DataFrame, needs: pd.DataFrame) -> Rows:
+    there = means[means.rule.isin([DESIGNED, RANDOM])].dropna(subset="bits")
+    marks, cells = sorted(there.K.unique()), []
+    for data, part in there.groupby("data", sort=False):
+        wide = part.pivot_table(index="rule", columns="K", values="bits")
+        if {DESIGNED, RANDOM} <= set(wide.index) and wide.columns.max() >= RANDOM_AT:
+            both = zip(wide.loc[DESIGNED], wide.loc[RANDOM], strict=True)
+            level = needs[(needs.data == data) & (needs.rival == RANDOM) & (needs.figure == "right")]
+            total = told(wide.columns.to_numpy(), wide.loc[RANDOM].to_numpy(), RANDOM_AT)
+            cells.append([_name(data), *(f"{designed:.2f} / {random:.2f}" for designed, random in both),
+                          f"{total:.0f}", *map(_count, level.itertuples())])  # fmt: skip
+    return [
+        "set",
+        *(f"K = {k:,}" for k in marks),
+        f"{RANDOM_AT} random answers told",
+        "designed answers for that",
+    ], cells
 
 
 def _goals(gains: pd.DataFrame) -> Rows:

@@ -54,12 +54,33 @@ def test_random_pairs_are_the_same_for_all_models_and_for_any_number_of_answers(
         gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs[:40], outcomes=outcomes[:40])
     assert long[40]["right"] == pytest.approx(right_by_hand(gp, trial.X, trial.ordered), abs=1e-5)
     assert long[40]["right unseen"] == pytest.approx(right_by_hand(gp, trial.unseen_X, trial.unseen), abs=1e-5)
+    bits = -np.log2([gp.compare(trial.X, pair[None])[0] if won > 0 else 1 - gp.compare(trial.X, pair[None])[0]
+                     for pair, won in zip(pairs[40:60], outcomes[40:60], strict=True)])  # fmt: skip
+    assert long[40]["bits"] == pytest.approx(bits.mean(), abs=1e-4)
     assert long[40]["doubt"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of items at hand differs
     rows = worth.repetition(**given, rule=worth.CHOIX, marks=[20, 40])
     assert [(row["K"], row["model"]) for row in rows] == [(k, name) for k in (20, 40, 60) for name in model.CHOIX_MAP]
     mean, _ = model.posterior_of_choix("choix, alpha 0.01", 30, pairs[:60], outcomes[:60])
     assert rows[4]["right"] == np.mean([(mean[i] > mean[j]) + 0.5 * (mean[i] == mean[j]) for i, j in trial.ordered])
     assert np.isnan(rows[4]["right unseen"])
+
+
+@pytest.mark.usefixtures("forty")
+def test_bits_of_a_round_are_by_the_model_that_designed_it(tmp_path):
+    given = {"data": "synthetic", "seed": 0, "rule": "order", "folder": tmp_path, "marks": [20, 40]}
+    first, last = model.quietly(worth.repetition, **given)
+    assert np.isnan(last["bits"])  # nothing was asked after these
+    assert 0.3 < first["bits"] < 1.5
+    trial, rng = sets.synthetic(0, n=40, d=3), np.random.default_rng([0, 8])
+    nothing = np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)
+    pairs = worth.under_model(trial, nothing, ps.BradleyTerryGP().fit(trial.X), rng)
+    outcomes = trial.answer(pairs, rng)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the answers leave")
+        gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs, outcomes=outcomes)
+    following = worth.under_model(trial, (pairs, outcomes), gp, rng)
+    chances, won = gp.compare(trial.X, following), trial.answer(following, rng) > 0
+    assert first["bits"] == pytest.approx(-np.log2(np.where(won, chances, 1 - chances)).mean(), abs=1e-4)
 
 
 @pytest.mark.parametrize("rule", [*worth.IN_ROUNDS, *worth.GOALS])
@@ -113,11 +134,11 @@ def test_the_best_by_enumeration(monkeypatch):
     assert np.isnan(ordered)
 
 
-def test_large_sets_and_other_goals_have_fewer_repetitions():
+def test_large_sets_and_rules_beside_the_main_ones_have_fewer_repetitions():
     todo = pd.DataFrame(worth.units(["diabetes", "humour", "molskill"], worth.RULES, 50))
     counts = todo.groupby(["data", "rule"]).seed.nunique().unstack()
-    assert counts.loc["diabetes", ["order", "random", worth.CHOIX, "goal top"]].tolist() == [50, 50, 50, 16]
+    assert counts.loc["diabetes", ["order", "random", worth.CHOIX, "goal top"]].tolist() == [50, 50, 50, 10]
     assert counts.loc["humour", ["order", worth.CHOIX]].tolist() == [10, 10]
-    assert counts.loc[["humour", "molskill"], list(worth.GOALS)].isna().all(axis=None)
+    assert counts.loc[["humour", "molskill"], worth.ASIDE].isna().all(axis=None)
     assert np.isnan(counts.loc["molskill", worth.CHOIX])
     assert todo.seed.is_monotonic_increasing

@@ -19,7 +19,7 @@ def test_answers_needed_for_a_level():
 
 def rows_of(rule, seed, shares, data="digits", **more):
     figures = {"model": "GP", "right unseen": np.nan, "doubt": 0.3, "reliability": 1.0, "seconds": 0.1}
-    figures |= {"top found": 0.5, "top right": 0.5}
+    figures |= {"top found": 0.5, "top right": 0.5, "bits": np.nan}
     return [
         {"data": data, "rule": rule, "seed": seed, **figures, "K": k, "right": share, **more}
         for k, share in shares.items()
@@ -27,8 +27,8 @@ def rows_of(rule, seed, shares, data="digits", **more):
 
 
 def table_of(rows, path):
-    pd.DataFrame(rows).to_csv(path / "worth-repetitions.csv", index=False)
-    return worth_report.measured(path / "worth-repetitions.csv")
+    pd.DataFrame(rows).to_csv(path / worth_report.REPETITIONS, index=False)
+    return worth_report.measured(path / worth_report.REPETITIONS)
 
 
 def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
@@ -77,3 +77,18 @@ def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
     cells = ["0.500 / 0.650: +0.150 ± 0.098", "0.500 / 0.500: +0.000 ± 0.000", "", "0.700 / 0.600: -0.100 ± 0.000"]
     assert f"| top | digits | {' | '.join(cells)} |" in (tmp_path / "worth.md").read_text()
     assert {"worth-at-hand.png", "worth-unseen.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_how_many_bits_answers_told(tmp_path):
+    assert worth_report.told(np.array([10, 20]), np.array([0.5, 0.5]), 30) == pytest.approx(7.5 + 10)
+    rows = []
+    for k, share, random in ((20, 0.7, 0.6), (300, 0.8, 0.7), (600, 0.9, 0.8), (1000, 0.95, 0.9)):
+        for rule, right, bits in (("order", share, 1.0), ("random", random, 0.5)):
+            rows += rows_of(rule, 0, {k: right}, **{"right unseen": 0.6, "bits": bits if k < 1000 else np.nan})
+    table_of(rows, tmp_path)
+    (tmp_path / "worth.md").write_text("<!-- table: bits -->\n<!-- end of table -->\n")
+    worth_report.save(tmp_path)
+    worth_report.show(tmp_path, tmp_path)
+    (line,) = [line for line in (tmp_path / "worth.md").read_text().splitlines() if line.startswith("| digits")]
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert cells == ["digits", *["1.00 / 0.50"] * 3, "305", "300 (300 to 300)"]
