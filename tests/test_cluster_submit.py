@@ -3,6 +3,7 @@
 Workers are killed while their tasks run: on the first result of a scan, others are in the making.
 """
 
+import os
 import signal
 
 import dask
@@ -101,7 +102,7 @@ def test_nobody_is_left(farm, on_result):
 def test_a_worker_that_stands_still(farm, on_result):
     farm.start(2)
     ps.select(X, 3, **OPTIONS, client=farm.client)
-    on_result(1, lambda: farm.workers[0].send_signal(signal.SIGSTOP))
+    on_result(1, lambda: os.kill(farm.workers[0].pid, signal.SIGSTOP))
     try:
         with (
             dask.config.set({"pairsmith.timeout": 6}),

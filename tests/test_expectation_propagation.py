@@ -53,7 +53,7 @@ def test_tilted_moments_are_those_of_a_fine_grid():
         assert found[2][e] == pytest.approx(spread, rel=1e-4)
 
 
-def enumerated(prior, answers, points=161):
+def enumerated(prior, answers, points=101):
     """Evidence, mean and covariance of three scores, by a grid over all of them."""
     K = prior.features @ prior.features.T + np.diag(prior.effects)
     axes = [np.linspace(-8, 8, points) * np.sqrt(K[a, a]) for a in range(3)]
