@@ -270,15 +270,15 @@ def told(marks: np.ndarray, bits: np.ndarray, k: int) -> float:
 
 def _bits(means: pd.DataFrame, needs: pd.DataFrame) -> Rows:
     there = means[means.rule.isin([DESIGNED, RANDOM])].dropna(subset="bits")
+    there = there[there.groupby(["data", "K"]).rule.transform("nunique") == 2]  # after the last round nothing is asked
     marks, cells = sorted(there.K.unique()), []
     for data, part in there.groupby("data", sort=False):
         wide = part.pivot_table(index="rule", columns="K", values="bits")
-        if {DESIGNED, RANDOM} <= set(wide.index) and wide.columns.max() >= RANDOM_AT:
-            both = zip(wide.loc[DESIGNED], wide.loc[RANDOM], strict=True)
-            level = needs[(needs.data == data) & (needs.rival == RANDOM) & (needs.figure == "right")]
+        own = needs[(needs.data == data) & (needs.rival == RANDOM) & (needs.figure == "right")]
+        if list(wide.columns) == marks and marks[-1] >= RANDOM_AT:
             total = told(wide.columns.to_numpy(), wide.loc[RANDOM].to_numpy(), RANDOM_AT)
-            cells.append([_name(data), *(f"{designed:.2f} / {random:.2f}" for designed, random in both),
-                          f"{total:.0f}", *map(_count, level.itertuples())])  # fmt: skip
+            both = [f"{wide.loc[DESIGNED, k]:.2f} / {wide.loc[RANDOM, k]:.2f}" for k in marks]
+            cells.append([_name(data), *both, f"{total:.0f}", *map(_count, own.itertuples())])
     return [
         "set",
         *(f"K = {k:,}" for k in marks),
