@@ -1,4 +1,5 @@
 import shutil
+import signal
 
 import pytest
 import threadpoolctl
@@ -8,6 +9,10 @@ from xdist.scheduler import LoadFileScheduling
 from pairsmith.files.items import read_items
 
 pytest_plugins = ["campaign_fixtures", "cluster_fixtures", "command_fixtures", "server_fixtures"]
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and then no test could be interrupted by one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compiled code makes first calls slow and the rest fast: no deadline, and the same examples on every run.
 settings.register_profile(
