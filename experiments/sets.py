@@ -5,6 +5,8 @@ A repetition of a set is a `Trial`: a quarter of the items is held out, pairs of
     diabetes, digits, breast_cancer   scores, which answer without error; pairs of equal scores are not asked about
     netflix, camra                    likewise by the ratings of one user, another one in each repetition
     synthetic                         the model is true: linear scores beside effects of the items, and its noise
+    weak                              likewise, with linear scores so close together that answers are little but noise
+    curved                            likewise, with scores that rise and fall twice along one of two features
     dar                               452 subwards of Dar es Salaam: people said which is the richer
     humour                            4,030 short texts: people said which is the funnier
     molskill                          10,230 molecules: chemists said which they would rather pursue
@@ -35,12 +37,14 @@ from sklearn.linear_model import LogisticRegression
 
 from pairsmith.datasets.base import of_scores
 
-SETS = ["diabetes", "digits", "breast_cancer", "synthetic", "netflix", "camra", "dar", "humour", "molskill"]
+MADE = ["synthetic", "weak", "curved"]
+SETS = ["diabetes", "digits", "breast_cancer", *MADE, "netflix", "camra", "dar", "humour", "molskill"]
 VOTED = ["dar", "humour", "molskill"]
 NEED_FILES = ["netflix", "camra", *VOTED]
 MOST_JUDGED = 50_000  # pairs that a ranking is judged by, drawn at random where there are more
 TEXT_DIMENSIONS = 50  # of the features that texts and molecules are turned into
 LINEAR, EFFECTS = 3.0, 1.0  # the variances of synthetic scores
+WEAK = 0.1  # that of weak ones
 
 
 class Trial(NamedTuple):
@@ -81,8 +85,8 @@ def trial(name: str, seed: int, folder: Path, X: np.ndarray | None = None) -> Tr
 
     X are other features of all its items than the set has.
     """
-    if name == "synthetic":
-        return synthetic(seed)
+    if name in MADE:
+        return {"synthetic": synthetic, "weak": weak, "curved": curved}[name](seed)
     if name == "molskill":
         own, votes = _molecules(folder / name)
         return molecules(own if X is None else X, votes, seed)
@@ -98,6 +102,23 @@ def synthetic(seed: int, n: int = 400, d: int = 10) -> Trial:
     rng = np.random.default_rng([seed, 4])
     X = rng.standard_normal((n, d))
     scores = np.sqrt(LINEAR / d) * X @ rng.standard_normal(d) + np.sqrt(EFFECTS) * rng.standard_normal(n)
+    return _of_scores(X, scores, seed)
+
+
+def weak(seed: int, n: int = 200, d: int = 5) -> Trial:
+    rng = np.random.default_rng([seed, 4])
+    X = rng.standard_normal((n, d))
+    return _of_scores(X, np.sqrt(WEAK / d) * X @ rng.standard_normal(d), seed)
+
+
+def curved(seed: int, n: int = 300) -> Trial:
+    rng = np.random.default_rng([seed, 4])
+    X = rng.uniform(-3, 3, (n, 2))
+    return _of_scores(X, 3 * np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n), seed)
+
+
+def _of_scores(X: np.ndarray, scores: np.ndarray, seed: int) -> Trial:
+    """People who err as the model says."""
     pairs, _ = of_scores(scores)
     return _split(X, pairs, expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), seed, scores)
 

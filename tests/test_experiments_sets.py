@@ -99,3 +99,16 @@ def test_raw_texts_are_in_the_order_of_the_features_that_were_given(tmp_path):
     trial = sets.molecules(numbers, votes, 0)
     held = trial.unseen_X[:, 0][trial.unseen]
     assert {tuple(pair) for pair in held.tolist()} <= {(0, 1), (0, 2)}
+
+
+@pytest.mark.parametrize("name", sets.MADE)
+def test_people_who_err_as_the_model_says(name, tmp_path):
+    trial = sets.trial(name, 3, tmp_path)
+    assert len(trial.pairs) == len(trial.X) * (len(trial.X) - 1) // 2
+    better = np.where(trial.chance[:, None] > 0.5, trial.pairs, trial.pairs[:, ::-1])
+    assert set(map(tuple, trial.ordered.tolist())) <= set(map(tuple, better.tolist()))
+    sure = np.mean(np.abs(trial.chance - 0.5))
+    assert sure < 0.15 if name == "weak" else sure > 0.25
+    again, other = sets.trial(name, 3, tmp_path), sets.trial(name, 4, tmp_path)
+    np.testing.assert_array_equal(again.chance, trial.chance)
+    assert not np.array_equal(other.X, trial.X)

@@ -3,9 +3,11 @@ import pytest
 from scipy.special import expit
 
 import pairsmith as ps
+from pairsmith.model import learned
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
 from pairsmith.model.posterior import Answers, Posterior
+from pairsmith.model.variances import USUAL
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -142,3 +144,21 @@ def test_after_thousands_of_designed_answers_as_much_is_claimed_as_is_wrong():
         claimed.append(model.doubt_)
         wrong.append(np.mean((found[i] - found[j]) * (scores[i] - scores[j]) < 0))
     assert np.mean(claimed) == pytest.approx(np.mean(wrong), rel=0.15)
+
+
+def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch):
+    """Of pairs whose true scores are close, all but the right scale of the smooth part makes coin flips."""
+    n, count, near, rng = 100, 200, 40, np.random.default_rng(9)
+    X = rng.uniform(-3, 3, (n, 2))
+    scores = 3 * np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n)
+    order, low = np.argsort(scores), rng.integers(0, n - near, count)
+    pairs = np.column_stack([order[low], order[low + rng.integers(1, near + 1, count)]])
+    turned = rng.random(count) < 0.5
+    pairs[turned] = pairs[turned][:, ::-1]
+    outcomes = np.where(rng.random(count) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+
+    def evidence(**start):
+        monkeypatch.setattr(learned, "USUAL", start or USUAL)
+        return ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).evidence_
+
+    assert evidence() > evidence(linear=0.6, smooth=25.0, items=0.4) - 0.5

@@ -171,12 +171,17 @@ def _likeliest(
     with _threads(len(linear)):
         best = learn(cheaper(parts_of(map, linear, threshold, start, scale), answers), answers, start, free)
         if start["smooth"] > 0 and "smooth" in free:
-            # At other scales of the smooth part the variances are about the same: one look tells whether to go on.
+            # At other scales of the smooth part the variances are about the same: one look tells whether to go on. But
+            # where this scale was so wrong that all was taken for noise, they are not: another look is from the start.
             tried = {other: cheaper(parts_of(map, linear, threshold, start, other), answers) for other in SCALES[1:]}
-            seen = {other: evaluate(parts, answers, best.variances, best.found.sites) for other, parts in tried.items()}
-            other = max(seen, key=lambda one: seen[one].worth)
-            if seen[other].worth > best.worth - _CLOSE:
-                again = learn(tried[other], answers, best.variances, free, seen[other].found.sites)
+            seen = [
+                (other, evaluate(parts, answers, variances, best.found.sites))
+                for other, parts in tried.items()
+                for variances in (best.variances, start)
+            ]
+            other, found = max(seen, key=lambda one: one[1].worth)
+            if found.worth > best.worth - _CLOSE:
+                again = learn(tried[other], answers, found.variances, free, found.found.sites)
                 if again.worth > best.worth:
                     best, scale = again, other
     return best.variances, scale, None if len(answers) < there else best.found.sites
