@@ -30,6 +30,7 @@ from pairsmith.datasets import Dataset
 HERE = Path(__file__).resolve().parent
 LABELED = {"rop": 30, "sushi": 15, "recipes": 15, "sift": 30, "mslr": 30}  # the paper's |A|; 20 for the others
 EMBEDDED = ["synthetic", "diabetes", "breast_cancer", "digits"]
+DRAWN = ["weak", "curved"]  # of `sets` only
 WITH_ANSWERS = [*EMBEDDED, "rop", "sushi", "netflix", "camra", "recipes"]
 ONLY_FEATURES = ["sift", "mslr"]  # for time only
 RATED = {
@@ -84,7 +85,7 @@ def options(doc: str) -> argparse.Namespace:
 
 def there(names: Iterable[str], folder: Path) -> list[str]:
     """Those whose files are there, or need none; the others are named."""
-    found = [name for name in names if name in EMBEDDED or (folder / name).is_dir()]
+    found = [name for name in names if name in [*EMBEDDED, *DRAWN] or (folder / name).is_dir()]
     if missing := [name for name in names if name not in found]:
         console.print(f"Left out, as {folder} has no such folder: {', '.join(missing)}")
     return found

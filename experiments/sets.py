@@ -37,7 +37,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pairsmith.datasets.base import of_scores
 
-MADE = ["synthetic", "weak", "curved"]
+MADE = ["synthetic", *common.DRAWN]
 SETS = ["diabetes", "digits", "breast_cancer", *MADE, "netflix", "camra", "dar", "humour", "molskill"]
 VOTED = ["dar", "humour", "molskill"]
 NEED_FILES = ["netflix", "camra", *VOTED]
