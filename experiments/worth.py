@@ -11,7 +11,7 @@ After K answers every rule is judged by the same model, a BradleyTerryGP fitted 
 sees no features, by its own): the share of the pairs of items that truly differ which stand in the right order, at hand
 and unseen; the mean probability of a wrong order that the posterior claims; how much of the best ten is found; how many
 bits each of the next 20 answers told; and the CPU seconds that a round takes. What was done already is not done again:
-every repetition is in results/worth-repetitions.csv.gz.
+every repetition is saved as it is made, in results/worth-repetitions.csv.gz.
 """
 
 from __future__ import annotations
