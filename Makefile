@@ -81,7 +81,7 @@ clean:
 	@touch $@
 
 .venv/bin/uv: | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
 # Chromium, nginx and PostgreSQL for the tests of campaigns: Debian's, which root can install.
 .venv/debian: Makefile | .venv/bin/python
