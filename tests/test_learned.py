@@ -162,3 +162,20 @@ def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch)
         return ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).evidence_
 
     assert evidence() > evidence(linear=0.6, smooth=25.0, items=0.4) - 0.5
+
+
+def test_designed_rounds_do_not_make_order_of_coin_flips():
+    """Their pairs are those of which either answer is as likely, so it is the prior that says how scores vary."""
+    doubts = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        features, pairs, outcomes = rng.standard_normal((60, 4)), np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)
+        gp = ps.BradleyTerryGP(warm_start=True).fit(features)
+        for _ in range(6):
+            asked = {"comparisons": pairs} if len(pairs) else {}
+            pairs = np.vstack([pairs, ps.select(features, 20, model=gp, **asked).pairs])
+            outcomes = np.append(outcomes, rng.choice([-1, 1], 20))
+            gp.fit(features, comparisons=pairs, outcomes=outcomes)
+        doubts.append(gp.doubt_)
+    # The truth is a half. It is 0.32, and 0.20 if each part had a prior of its own.
+    assert np.mean(doubts) > 0.27

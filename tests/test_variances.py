@@ -45,6 +45,20 @@ def test_no_variances_nearby_are_better_than_those_learned(problem):
             assert other.worth < best.worth + 0.1
 
 
+@pytest.mark.parametrize("off", [(), ("smooth",), ("linear", "smooth")])
+def test_before_any_answer_a_total_of_one_is_likeliest_however_many_parts_share_it(off):
+    parts = Parts(np.eye(5), np.eye(5))
+    nothing = Answers(*np.zeros((2, 0), dtype=int), *np.zeros((4, 0)))
+    free = tuple(name for name in PARTS if name not in off)
+    total = sum(module._SHARES[name] for name in free)
+    likeliest = dict.fromkeys(off, 0.0) | {name: module._SHARES[name] / total for name in free}
+    at_best = evaluate(parts, nothing, likeliest, None)
+    assert module._slopes(parts, at_best, free)[0] == pytest.approx(0, abs=1e-12)
+    for name in free:
+        for factor in (0.5, 2.0):
+            assert evaluate(parts, nothing, likeliest | {name: factor * likeliest[name]}, None).worth < at_best.worth
+
+
 def test_what_is_fixed_stays(problem):
     parts, answers = problem
     found = learn(parts, answers, USUAL | {"smooth": 2.5}, ("linear", "items"))

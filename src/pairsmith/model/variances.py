@@ -27,7 +27,8 @@ from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, S
 PARTS = ("linear", "smooth", "items")
 USUAL = {"linear": 1.0, "smooth": 4.0, "items": 0.3}  # before any answer
 SCALES = (0.3, 1.0, 0.1)  # of the smooth part, as shares of the median squared distance; the likeliest first
-_BENT = 0.25  # the curvature of the prior of a logarithm, where it is largest
+_SHARES = {"linear": 0.5, "smooth": 0.75, "items": 0.5}  # of their total, by the Dirichlet prior of these counts
+_BENT = 0.25  # about the curvature of the prior along a logarithm
 _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
@@ -270,13 +271,17 @@ def evaluate(parts: Parts | GapParts, answers: Answers, variances: dict[str, flo
 
 
 def _unlikeliness(variances: dict[str, float]) -> float:
-    """Minus the log of the prior, without its constant; a part that is switched off has none.
+    """Minus the log of the prior density of the logarithms, without its constant; a part that is switched off has none.
 
-    The standard deviation of each part has a half-Cauchy prior of scale 1, so log v has the density sqrt(v) / (1 + v):
-    answers that tell nothing about a part leave its variance near 1, and it takes little to lead it away from there.
+    The square root of the total t of the variances has a half-Cauchy prior of scale 1, and the parts' shares s of the
+    total have a Dirichlet prior, so the density is sqrt(t) / (1 + t) times the product of s^_SHARES. Were each variance
+    drawn by itself, three parts of which answers tell nothing would add up to three times as much as one, and designed
+    answers tell little of variances: their pairs are those of which either answer is as likely.
     """
-    there = np.array([variances[name] for name in PARTS if variances[name] > 0])
-    return float(np.sum(np.log1p(there) - 0.5 * np.log(there)))
+    there = [name for name in PARTS if variances[name] > 0]
+    total = sum(variances[name] for name in there)
+    shares = sum(_SHARES[name] * np.log(variances[name] / total) for name in there)
+    return float(np.log1p(total) - 0.5 * np.log(total) - shares)
 
 
 def _point(evaluated: Evaluated, free: tuple[str, ...]) -> Floats:
@@ -287,6 +292,8 @@ def _slopes(parts: Parts | GapParts, evaluated: Evaluated, free: tuple[str, ...]
     """Of `worth` along the logarithm of each free variance; how many of each part's coefficients are determined."""
     variances = evaluated.variances
     told = parts.told(variances, evaluated.found.posterior)
-    away = {name: variances[name] / (1 + variances[name]) - 0.5 for name in free}
+    total = sum(variances.values())
+    of_total = total / (1 + total) - 0.5 + sum(_SHARES[name] for name in PARTS if variances[name] > 0)
+    away = {name: variances[name] / total * of_total - _SHARES[name] for name in free}
     slopes = [0.5 * (told[name].size - told[name].determined) - away[name] for name in free]
     return np.array(slopes), np.array([max(told[name].determined, 0.5) for name in free])
