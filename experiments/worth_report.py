@@ -22,7 +22,6 @@ BOOTSTRAP = 2000  # samples of repetitions that an interval of needed answers is
 COLOURS = {
     "order": "#d55e00",
     "order, 1 in 10 random": "#e69f00",
-    "averaged D": "#0072b2",
     "averaged D, linear": "#56b4e9",
     "random": "0.35",
     "balanced": "0.65",
