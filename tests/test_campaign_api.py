@@ -4,7 +4,7 @@ import json
 
 import pytest
 import schemathesis
-from hypothesis import given
+from hypothesis import given, settings
 
 from campaigns import ask, client_of
 from pairsmith.campaign import dashboard, enrolment
@@ -200,6 +200,7 @@ def test_every_request_gets_what_the_schema_promises(local, path, method, mode):
     if mode == schemathesis.GenerationMode.NEGATIVE and method == "GET" and path != "/api/ranking":
         return  # nothing to get wrong
 
+    @settings(max_examples=30)
     @given(case=contract[path][method].as_strategy(generation_mode=mode))
     def check(case):
         case.call_and_validate(headers={"Host": "127.0.0.1"})
