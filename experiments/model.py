@@ -209,10 +209,10 @@ def main() -> None:
         marks, round_marks = (QUICK_MARKS, QUICK_ROUND_MARKS) if chosen.quick else (MARKS, ROUND_MARKS)
         units = [{"data": name, "seed": seed} for seed in seeds for name in names]
         random = partial(quietly, repetition, folder=chosen.data, marks=marks)
-        common.stored(results / "model-repetitions.csv", units, random, chosen.jobs)
+        common.stored(results / "model-repetitions.csv.gz", units, random, chosen.jobs)
         units = [{"data": name, "seed": seed, "rule": chosen.rule} for seed in few for name in names]
         designed = partial(quietly, rounds, folder=chosen.data, marks=round_marks)
-        common.stored(results / "model-rounds-repetitions.csv", units, designed, chosen.jobs)
+        common.stored(results / "model-rounds-repetitions.csv.gz", units, designed, chosen.jobs)
         model_report.save(results, chosen.rule)
     model_report.show(results, common.HERE.parent / ("figures" if chosen.quick else "docs"))
 

@@ -51,7 +51,8 @@ def with_truth(raw: pd.DataFrame) -> pd.DataFrame:
 
 def save(results: Path, rule: str) -> None:
     """Means over all repetitions there are, with standard errors, and what they are short of, in files to keep."""
-    raw, rounds = (with_truth(pd.read_csv(results / f"{name}-repetitions.csv")) for name in ("model", "model-rounds"))
+    stored = (pd.read_csv(results / f"{name}-repetitions.csv.gz") for name in ("model", "model-rounds"))
+    raw, rounds = map(with_truth, stored)
     rounds = rounds[rounds.rule == rule]
     for name, table in (("model", raw), ("model-rounds", rounds)):
         groups = table.groupby([*(["rule"] if "rule" in table else []), "data", "model", "K"], sort=False)

@@ -136,10 +136,11 @@ def main() -> None:
     results.mkdir(parents=True, exist_ok=True)
     names = chosen.sets or (["diabetes", "synthetic"] if chosen.quick else SETS)
     count = chosen.repetitions or (2 if chosen.quick else 10)
-    units = [{"data": name, "seed": seed} for name in common.there(names, chosen.data) for seed in range(count)]
+    units = [{"data": name, "seed": seed} for seed in range(count) for name in common.there(names, chosen.data)]
     starts, more = (QUICK_STARTS, QUICK_MORE) if chosen.quick else (STARTS, MORE)
     work = partial(quietly, folder=chosen.data, starts=starts, more=more)
-    raw = common.stored(results / "plan-repetitions.csv", units, work, chosen.jobs)
+    raw = common.stored(results / "plan-repetitions.csv.gz", units, work, chosen.jobs)
+    raw = raw.sort_values("data", key=lambda data: data.map(SETS.index), kind="stable")
     page = common.HERE.parent / ("figures" if chosen.quick else "docs") / "plan.md"
     made = {
         "plan": ("Doubt foretold and then claimed, means over repetitions", table(raw)),
