@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -7,7 +9,7 @@ from pairsmith.model import learned
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
 from pairsmith.model.posterior import Answers, Posterior
-from pairsmith.model.variances import USUAL
+from pairsmith.model.variances import PARTS, USUAL, Evaluated
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -162,6 +164,26 @@ def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch)
         return ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).evidence_
 
     assert evidence() > evidence(linear=0.6, smooth=25.0, items=0.4) - 0.5
+
+
+def test_where_all_looks_like_noise_it_is_learned_from_the_start_at_every_scale(monkeypatch):
+    """Worths are those of 800 designed answers, which a fit took for noise, and not less so at the right scale, 0.1."""
+    noise, right = dict.fromkeys(PARTS, 0.003), {"linear": 0.5, "smooth": 7.0, "items": 0.04}
+
+    def evaluated(scale, _answers, variances, _sites=None):
+        worth = -553.6 if variances == right else -559.2 if variances == noise else -559.5 if scale == 0.1 else -579.0
+        return Evaluated(variances, SimpleNamespace(evidence=worth + 4.5, sites=None), worth)
+
+    def learn(scale, answers, start, _free, sites=None):
+        return evaluated(scale, answers, right if (scale, start) == (0.1, USUAL) else noise)
+
+    monkeypatch.setattr(learned, "parts_of", lambda *arguments: arguments[-1])
+    monkeypatch.setattr(learned, "cheaper", lambda scale, _answers: scale)
+    monkeypatch.setattr(learned, "evaluate", evaluated)
+    monkeypatch.setattr(learned, "learn", learn)
+    answers = answers_of(np.random.default_rng(0).integers(0, N, (800, 2)))
+    found, scale, _ = learned._likeliest(LINEAR, MAP, answers, False, {}, np.random.default_rng(0))
+    assert (found, scale) == (right, 0.1)
 
 
 def test_designed_rounds_do_not_make_order_of_coin_flips():

@@ -172,18 +172,20 @@ def _likeliest(
         best = learn(cheaper(parts_of(map, linear, threshold, start, scale), answers), answers, start, free)
         if start["smooth"] > 0 and "smooth" in free:
             # At other scales of the smooth part the variances are about the same: one look tells whether to go on. But
-            # where this scale was so wrong that all was taken for noise, they are not: another look is from the start.
-            tried = {other: cheaper(parts_of(map, linear, threshold, start, other), answers) for other in SCALES[1:]}
-            seen = [
-                (other, evaluate(parts, answers, variances, best.found.sites))
-                for other, parts in tried.items()
+            # where this scale was so wrong that all was taken for noise, they are not, and it is worth a start anew.
+            others = {other: cheaper(parts_of(map, linear, threshold, start, other), answers) for other in SCALES[1:]}
+            same, anew = (
+                [(other, evaluate(parts, answers, variances, best.found.sites)) for other, parts in others.items()]
                 for variances in (best.variances, start)
-            ]
-            other, found = max(seen, key=lambda one: one[1].worth)
-            if found.worth > best.worth - _CLOSE:
-                again = learn(tried[other], answers, found.variances, free, found.found.sites)
-                if again.worth > best.worth:
-                    best, scale = again, other
+            )
+            close = best.worth - _CLOSE
+            noise = best.found.evidence < -np.log(2) * np.sum(answers.won + answers.lost) + _CLOSE
+            looks = [max(same, key=lambda look: look[1].worth), *anew]
+            for other, found in looks:
+                if found.worth > close or (noise and found.variances == start):
+                    again = learn(others[other], answers, found.variances, free, found.found.sites)
+                    if again.worth > best.worth:
+                        best, scale = again, other
     return best.variances, scale, None if len(answers) < there else best.found.sites
 
 
