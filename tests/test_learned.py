@@ -199,5 +199,5 @@ def test_designed_rounds_do_not_make_order_of_coin_flips():
             outcomes = np.append(outcomes, rng.choice([-1, 1], 20))
             gp.fit(features, comparisons=pairs, outcomes=outcomes)
         doubts.append(gp.doubt_)
-    # The truth is a half. It is 0.32, and 0.20 if each part had a prior of its own.
+    # The truth is a half. It is 0.29, and was 0.20 when each part had a prior of its own.
     assert np.mean(doubts) > 0.27
