@@ -1,5 +1,5 @@
 # make demo    what pairsmith does, on data that comes with scikit-learn
-# make test    everything that must hold before a change lands (includes make check), in four processes
+# make test    everything that must hold before a change lands (includes make check), in three processes
 # make quick   what of it takes under two minutes: no browsers, clusters, crashes, PostgreSQL; for whoever changes a line
 # make check   ruff and mypy
 # make test-oldest  the tests with the oldest versions of all dependencies that pyproject.toml allows
@@ -11,7 +11,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-PROCESSES := -n 4 --dist loadfile
+PROCESSES := -n 3 --dist loadfile
 
 SCALE ?= quick
 DATA ?= data
@@ -23,8 +23,8 @@ FIGURES := time_n time_d time_k scalability relative_time dataset_table accuracy
 demo: .venv/demo
 	@$(BIN)/python experiments/demo.py
 
-# Four processes, each with whole files of tests: most of a test's time is waiting for others. BLAS has one thread in
-# each, since threads of four processes would wait for each other; and what they start finds compiled modules.
+# Three processes, each with whole files of tests: most of a test's time is waiting for others. BLAS has one thread in
+# each, since threads of three processes would wait for each other; and what they start finds compiled modules.
 test quick test-oldest: export OMP_NUM_THREADS := 1
 unexport PYTHONDONTWRITEBYTECODE
 
