@@ -46,7 +46,7 @@ def campaign(tmp_path, make, monkeypatch):
 
 @pytest.mark.slow
 def test_coin_flips_through_designed_rounds_are_said_to_contradict_each_other(campaign):
-    rng = np.random.default_rng(1)  # one draw in thirty looks like order: with 0, 23 of 34 random pairs come true
+    rng = np.random.default_rng(1)  # some draws look like order: with 0, 23 of 34 random pairs come true
     answer_rounds(campaign, lambda _: rng.choice(["left", "right"]), lambda _: None)
     report = on_the_page(campaign)
     assert report["advice"]["text"].startswith(
