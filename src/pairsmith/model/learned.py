@@ -180,12 +180,12 @@ def _likeliest(
             )
             close = best.worth - _CLOSE
             noise = best.found.evidence < -np.log(2) * np.sum(answers.won + answers.lost) + _CLOSE
-            looks = [max(same, key=lambda look: look[1].worth), *anew]
+            looks = [look for look in [max(same, key=lambda look: look[1].worth)] if look[1].worth > close]
+            looks += [look for look in anew if noise or look[1].worth > close]
             for other, found in looks:
-                if found.worth > close or (noise and found.variances == start):
-                    again = learn(others[other], answers, found.variances, free, found.found.sites)
-                    if again.worth > best.worth:
-                        best, scale = again, other
+                again = learn(others[other], answers, found.variances, free, found.found.sites)
+                if again.worth > best.worth:
+                    best, scale = again, other
     return best.variances, scale, None if len(answers) < there else best.found.sites
 
 
