@@ -35,7 +35,8 @@ class Farm:
 
     def start(self, count, *options):
         arguments = (self.cluster.scheduler_address, "--nthreads", "1", "--no-dashboard", *(options or ("--no-nanny",)))
-        joined = len(self.client.scheduler_info(n_workers=-1)["workers"])
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        joined = sum(worker["status"] == "running" for worker in workers)  # paused ones do not count
         for _ in range(count):
             self.workers.append(FORKS.Process(target=work, args=arguments))
             self.workers[-1].start()

@@ -5,6 +5,8 @@ Workers are killed while their tasks run: on the first result of a scan, others 
 
 import os
 import signal
+import threading
+import time
 
 import dask
 import numpy as np
@@ -111,6 +113,46 @@ def test_a_worker_that_stands_still(farm, on_result):
             ps.select(X, 60, **OPTIONS, client=farm.client)
     finally:
         farm.kill()  # one that stands still does not hear a request to end
+
+
+def pause(dask_worker):
+    """As Dask does when memory is nearly full: what has begun goes on, what waits is left waiting."""
+    dask_worker.memory_manager.memory_pause_fraction = 1e-9
+
+
+def after(seconds, given, number):
+    time.sleep(seconds)
+    return number
+
+
+@pytest.mark.parametrize("given", [None, Broadcast("given", after, 0.0, None, 7)], ids=["itself", "what it is given"])
+def test_a_paused_worker_keeps_no_task_waiting(farm, given):
+    """It is paused while it does one thing and another waits there; a second worker, to do that, comes later."""
+    farm.start(1)
+    submitter = Cluster(farm.client).submitter
+    doing = submitter.submit("doing", 0, after, 2.0, None, 0)
+    found = []
+    waiting = threading.Thread(target=lambda: found.extend(submitter.each("quick", [(after, 0.0, given, 1)])))
+    waiting.start()
+    while sum(map(len, farm.client.processing().values())) < 2:
+        time.sleep(0.01)
+    farm.client.run(pause)
+    assert doing.result(timeout=30) == 0
+    farm.start(1)
+    assert not found
+    waiting.join(120)
+    assert found == [(0, 1)]
+    assert len(submitter.avoided) == 1
+
+
+def test_where_all_workers_are_paused_that_is_said(farm):
+    farm.start(1)
+    with dask.config.set({"pairsmith.timeout": 4}):
+        results = Cluster(farm.client).submitter.each("slow", [(after, 0.3, None, at) for at in range(12)])
+        next(results)
+        farm.client.run(pause)
+        with pytest.raises(TimeoutError, match=r"waiting for tcp://.*; its memory is nearly full"):
+            list(results)
 
 
 def test_a_worker_runs_out_of_memory(farm):

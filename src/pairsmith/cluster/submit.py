@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any, Protocol, runtime_checkable
 
-from distributed import get_worker
+from distributed import Future, get_worker
 from distributed.scheduler import KilledWorker
 
 import pairsmith
@@ -19,6 +19,7 @@ from pairsmith.cluster.cache import CACHE
 from pairsmith.design.blas import single_threaded_blas
 
 _TIMES_AGAIN = 4  # that a task is submitted once more because its data or workers were lost
+_QUIET = 5.0  # seconds without news before somebody looks whether workers are paused
 _CACHE_SHARE = 8  # the cache of a worker may take an eighth of its memory
 _CACHE_WITHOUT_LIMIT = 1 << 32  # bytes, where Dask sets no limit
 
@@ -71,7 +72,7 @@ class Submitter:
         self.client, self.patience = client, patience
         self.name = uuid.uuid4().hex[:8]  # of this selection, among others on the same cluster
         self.submitted = self.scans = 0  # tasks and scans so far
-        self.avoided: set[Any] = set()  # names of workers that died again and again
+        self.avoided: set[Any] = set()  # names of workers that died again and again, or stopped, for want of memory
         self.n_threads, self.counted = 1, 0.0  # threads of all workers, and when they were counted
         self.stored: Stored | None = None  # where the features are, once they are on workers
 
@@ -200,26 +201,30 @@ class Submitter:
         return arg.at_submission(self) if isinstance(arg, AtSubmission) else arg
 
     def _allowed(self) -> list[str] | None:
-        """Where tasks may run: anywhere, or not on workers that died again and again."""
+        """Where tasks may run: anywhere, or not on workers that are avoided."""
         if not self.avoided:
             return None
         workers = self.within("looking for workers", self.client.scheduler_info, n_workers=-1)["workers"]
         allowed = [address for address, worker in workers.items() if worker["name"] not in self.avoided]
         if not allowed:
             raise OSError(
-                f"every worker ({', '.join(map(str, self.avoided))}) died several times, most likely for want of"
-                " memory; give them more, or less to hold: X as a path is read by blocks"
+                f"every worker ({', '.join(map(str, self.avoided))}) was paused or died several times, most likely for"
+                " want of memory; give them more, or less to hold: X as a path is read by blocks"
             )
         return allowed
 
     def _next(self, news: queue.SimpleQueue[Any], label: str, pending: dict[str, Any]) -> Any:
         """The next future that is done, for better or worse."""
-        began = time.monotonic()
+        began = looked = time.monotonic()
         while time.monotonic() < began + self.patience:
             with contextlib.suppress(queue.Empty):
                 return news.get(timeout=min(1.0, self.patience))
             if self.client.status != "running":
                 raise ConnectionError(f"the scheduler at {self.scheduler} is gone; start it and this call again")
+            if time.monotonic() > looked + min(_QUIET, self.patience / 2):
+                with contextlib.suppress(OSError):  # a scheduler that does not answer is told of below
+                    self._take_from_paused()
+                looked = time.monotonic()
         try:
             processing = self.within("asking what is being done", self.client.processing)
             workers = self.within("looking for workers", self.client.scheduler_info, n_workers=-1)["workers"]
@@ -231,13 +236,36 @@ class Submitter:
         unheard_since = time.time() - self.patience / 2
         silent = [address for address, worker in workers.items() if worker["last_seen"] < unheard_since]
         busy = [worker for worker, keys in processing.items() if set(keys) & set(pending)]
+        paused = [address for address in busy if address in workers and workers[address]["status"] == "paused"]
+        if paused and not silent:
+            raise self._stuck(label, paused, "its memory is nearly full, so Dask has paused it: give it more")
         raise self._stuck(label, silent or busy)
 
-    def _stuck(self, label: str, workers: Iterable[str]) -> TimeoutError:
+    def _take_from_paused(self) -> None:
+        """Cancel what waits on paused workers, if others can do it: it is submitted again, as what was lost is.
+
+        Dask pauses a worker whose memory is nearly full, and leaves with it the tasks that it had not begun.
+        """
+        workers = self.within("looking for workers", self.client.scheduler_info, n_workers=-1)["workers"]
+        able = [each for each in workers.values() if each["status"] == "running" and each["name"] not in self.avoided]
+        if not able:
+            return
+        processing = self.within("asking what is being done", self.client.processing)
+        paused = {address: worker["name"] for address, worker in workers.items() if worker["status"] == "paused"}
+        for address, name in paused.items():
+            waiting = [key for key in processing.get(address, ()) if f"-{self.name}-" in key]
+            if waiting:
+                self.avoided.add(name)
+                futures = [Future(key, self.client) for key in waiting]
+                self.within("taking tasks from a paused worker", self.client.cancel, futures, force=True)
+
+    def _stuck(
+        self, label: str, workers: Iterable[str], advice: str = "look at its log, or end it and others will take over"
+    ) -> TimeoutError:
         those = ", ".join(workers) or "the scheduler"
         return TimeoutError(
-            f"nothing of {label} came in {self.patience:.0f} s: waiting for {those}; look at its log, or end it and"
-            " others will take over (dask's setting pairsmith.timeout is the limit)"
+            f"nothing of {label} came in {self.patience:.0f} s: waiting for {those}; {advice}"
+            " (dask's setting pairsmith.timeout is the limit)"
         )
 
     def _result(self, future: Any, label: str) -> Any:
