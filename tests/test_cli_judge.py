@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,7 @@ def test_a_program_that_is_being_asked_does_not_outlive_the_command(run, campaig
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     while not Path("begun").exists() or len(Path("begun").read_text().split()) < 2:
         assert process.poll() is None
+        time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
     for number in Path("begun").read_text().split():

@@ -8,8 +8,9 @@ import pairsmith as ps
 from pairsmith.model import learned
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
+from pairsmith.model.parts import PARTS
 from pairsmith.model.posterior import Answers, Posterior
-from pairsmith.model.variances import PARTS, USUAL, Evaluated
+from pairsmith.model.variances import USUAL, Evaluated
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -71,6 +72,7 @@ def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
     pairs = rng.permutation(np.column_stack(np.triu_indices(N, 1)))
     pairs = np.vstack([pairs[(pairs != 4).all(axis=1)], [[4, 9]]])  # only the last answer is about item 4
     moved = []
+    monkeypatch.setattr(learned, "cheaper", lambda parts, _answers: parts)  # as it is where items are many
     monkeypatch.setattr(
         Posterior, "moved", lambda self, *given, move=Posterior.moved: moved.append(move(self, *given)) or moved[-1]
     )
@@ -199,5 +201,18 @@ def test_designed_rounds_do_not_make_order_of_coin_flips():
             outcomes = np.append(outcomes, rng.choice([-1, 1], 20))
             gp.fit(features, comparisons=pairs, outcomes=outcomes)
         doubts.append(gp.doubt_)
-    # The truth is a half. It is 0.29, and was 0.20 when each part had a prior of its own.
+    # The truth is a half. It is 0.30, and was 0.20 when each part had a prior of its own.
     assert np.mean(doubts) > 0.27
+
+
+def test_few_answers_leave_the_scale_as_it_usually_is_and_many_tell_it():
+    """Twelve answers tell next to nothing of how rough a function is, 600 that it is rougher than usual."""
+    rng = np.random.default_rng(0)
+    features = np.sort(rng.uniform(0, 1, (60, 1)), axis=0)
+    scores = 4 * np.sin(20 * features[:, 0])
+    pairs = np.array([rng.choice(60, 2, replace=False) for _ in range(600)])
+    outcomes = np.where(rng.random(600) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
+    for count, scale in ((12, 0.3), (600, 0.1)):
+        model = ps.BradleyTerryGP(warm_start=True)  # so that nothing is said of islands
+        model.fit(features, comparisons=pairs[:count], outcomes=outcomes[:count])
+        assert model.variances_["scale"] == scale

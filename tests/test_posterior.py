@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, Sites
+from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, ScorePosterior, Sites
 
 
 @pytest.mark.parametrize(("p", "effects"), [(0, 0.7), (0, 1e4), (3, 0.0), (3, 0.7), (3, 1e4)])
@@ -32,7 +32,15 @@ def test_the_posterior_of_sites_is_that_of_the_dense_formula(p, effects):
     np.testing.assert_allclose(gaps.variance, variance, rtol=1e-6)
     np.testing.assert_allclose(B @ K @ B.T @ gaps.pull, mean, rtol=1e-6, atol=1e-6)
     assert gaps.logdet == pytest.approx(found.logdet, rel=1e-9)
-    np.testing.assert_allclose(gaps.taken(), np.linalg.inv(np.diag(1 / sites.tau) + B @ K @ B.T), atol=1e-9, rtol=1e-6)
+    taken = np.linalg.inv(np.diag(1 / sites.tau) + B @ K @ B.T)
+    np.testing.assert_allclose(gaps.taken(), taken, atol=1e-9, rtol=1e-6)
+    if effects:  # else K has no inverse
+        scores = ScorePosterior.of(np.linalg.inv(K), np.linalg.slogdet(K)[1], answers, sites)
+        np.testing.assert_allclose(scores.covariance, covariance, atol=1e-8 * K.max())
+        np.testing.assert_allclose(np.column_stack(scores.gaps(answers)), np.column_stack([mean, variance]), rtol=1e-6)
+        np.testing.assert_allclose(K @ scores.pull, scores.mean, rtol=1e-6, atol=1e-6)
+        assert scores.logdet == pytest.approx(found.logdet, rel=1e-9)
+        np.testing.assert_allclose(scores.taken(), B.T @ taken @ B, atol=1e-9, rtol=1e-6)
 
 
 def test_sites_that_tell_hardly_anything_leave_the_variance_as_the_others_tell_it():

@@ -3,13 +3,14 @@ import pytest
 from scipy.special import expit
 
 from pairsmith.model import variances as module
+from pairsmith.model.parts import PARTS, GapParts, Parts, ScoreParts
 from pairsmith.model.posterior import Answers
-from pairsmith.model.variances import PARTS, USUAL, GapParts, Parts, cheaper, drawn, evaluate, learn
+from pairsmith.model.variances import USUAL, drawn, evaluate, learn
 
 VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
 
 
-@pytest.fixture(params=["by items", "by answers"])
+@pytest.fixture(params=["by items", "by scores", "by answers"])
 def problem(request):
     """Thirty items, the last of them a threshold, and answers that differ in slope and shift."""
     rng = np.random.default_rng(0)
@@ -20,7 +21,8 @@ def problem(request):
     won = (rng.random(80) < 0.7).astype(float)
     answers = Answers(*pairs.T, won, 1 - won, rng.uniform(0.5, 1.5, 80), 0.1 * rng.standard_normal(80))
     parts = Parts(linear, smooth, np.array([4.0]))
-    return parts if request.param == "by items" else GapParts.of(parts, answers), answers
+    forms = {"by items": parts, "by scores": ScoreParts.of(parts), "by answers": GapParts.of(parts, answers)}
+    return forms[request.param], answers
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -80,20 +82,6 @@ def test_many_answers_tell_the_variances_they_come_from(true):
     found = learn(Parts(linear, np.zeros((80, 0))), answers, start, ("linear", "items")).variances
     for part, value in true.items():
         assert value / 4 < found[part] < 4 * value
-
-
-def test_both_forms_tell_the_same_and_the_cheaper_one_is_taken():
-    rng = np.random.default_rng(2)
-    parts = Parts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)), np.array([4.0]))
-    for count, form in ((10, GapParts), (300, Parts)):
-        pairs = np.array([rng.choice(40, 2, replace=False) for _ in range(count)])
-        won = (rng.random(count) < 0.7).astype(float)
-        answers = Answers(*pairs.T, won, 1 - won, np.ones(count), np.zeros(count))
-        assert isinstance(cheaper(parts, answers), form)
-        either = [one.propagate(VARIANCES, answers, None, 1e-9) for one in (parts, GapParts.of(parts, answers))]
-        assert either[0].evidence == pytest.approx(either[1].evidence, abs=1e-6)
-        np.testing.assert_allclose(either[0].cavity_mean, either[1].cavity_mean, atol=1e-5)
-        np.testing.assert_allclose(either[0].cavity_variance, either[1].cavity_variance, rtol=1e-5)
 
 
 def test_variances_are_drawn_as_the_evidence_on_a_grid_says():

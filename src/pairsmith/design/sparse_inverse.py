@@ -23,7 +23,7 @@ from pairsmith.data.arrays import Floats, Ints
 
 _MOST_NEIGHBOURS = 16  # of an item that is eliminated
 _FEW = 1500  # rows: LAPACK is quick with them
-_ROWS = 512  # mirrored at a time
+_ROWS = 64  # mirrored at a time; of larger squares on the diagonal more would be computed and thrown away
 
 
 class _Eliminated(NamedTuple):
@@ -52,7 +52,7 @@ def inverse(M: csr_array) -> tuple[Floats, Ints, float]:
         small = M.toarray()
     logdet = sum(float(np.log(each.pivot)) for each in gone)
     if s:  # LAPACK has no patience for nothing
-        small, own = _dense_inverse(small)
+        small, own = dense_inverse(small)
         logdet += own
     G[:s, :s] = small
     for at, (_, neighbours, shares, pivot) in enumerate(reversed(gone), start=s):
@@ -94,7 +94,7 @@ def _eliminate(entries: list[dict[int, float]]) -> list[_Eliminated]:
     return gone
 
 
-def _dense_inverse(M: Floats) -> tuple[Floats, float]:
+def dense_inverse(M: Floats) -> tuple[Floats, float]:
     """M^-1 and log det M, in the memory of M, which is symmetric: so it is, transposed, as LAPACK wants it."""
     factor, _ = dpotrf(M.T, lower=1, overwrite_a=1)
     logdet = 2 * float(np.sum(np.log(np.diag(factor))))

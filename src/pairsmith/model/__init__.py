@@ -12,8 +12,9 @@ A model that also learns what features do not say, and knows what it does not kn
 
     gaussian_process          BradleyTerryGP: linear part, smooth part, an effect for each item; raters
     answered                  labels and answers, each pair once for everyone who answered it
-    posterior                 the posterior of scores, given a Gaussian for each answer: by items, or by answers
+    posterior                 the posterior of scores, given a Gaussian for each answer: by items, scores or answers
     expectation_propagation   those Gaussians, and the evidence of the answers for the prior
+    parts                     the parts of scores, in the form in which the posterior is computed soonest
     variances                 how large each part is, by that evidence
     feature_map               features standardised, and smooth functions of them
     learned                   all of it put together, from answers to a posterior

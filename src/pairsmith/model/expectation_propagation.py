@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from pairsmith.data.arrays import Floats
-from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Sites
+from pairsmith.model.posterior import Answers, GapPosterior, Posterior, ScorePosterior, Sites
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(24)  # in each of three panels: errors of moments are below 1e-6
 _NEAR_MODE = 0.1  # so well the mode of a tilted density is found, in the least standard deviation it can have
@@ -27,7 +27,7 @@ _HASTY = 20  # sweeps in which sites move all the way to what they should be; if
 _LEAST_CAVITY = 1e-4  # of the marginal precision: below it a site is left as it is for a sweep
 _LEAST_SITE = 1e-8  # of the precision of its cavity: what an answer tells at least, so that its site can be divided by
 
-P = TypeVar("P", Posterior, GapPosterior)
+P = TypeVar("P", Posterior, ScorePosterior, GapPosterior)
 
 
 @dataclass(frozen=True)

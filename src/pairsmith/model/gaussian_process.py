@@ -36,8 +36,9 @@ from pairsmith.model.joint import Joint, some_of
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
 from pairsmith.model.logistic import average
+from pairsmith.model.parts import PARTS
 from pairsmith.model.saved_gaussian_process import SavedGP
-from pairsmith.model.variances import PARTS, fixed_variances
+from pairsmith.model.variances import fixed_variances
 
 if TYPE_CHECKING:
     import pandas as pd

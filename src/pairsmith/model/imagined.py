@@ -13,7 +13,8 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats
 from pairsmith.model.learned import Learned, learn_from, parts_of
-from pairsmith.model.variances import cheaper, drawn
+from pairsmith.model.parts import cheaper
+from pairsmith.model.variances import drawn
 
 
 def imagined_scores(

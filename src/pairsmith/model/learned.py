@@ -13,14 +13,16 @@ from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.expectation_propagation import Propagated, propagate, told_alone
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.joint import Joint
-from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Sites
-from pairsmith.model.variances import PARTS, SCALES, USUAL, Known, Parts, cheaper, evaluate, learn
+from pairsmith.model.parts import PARTS, Known, Parts, cheaper
+from pairsmith.model.posterior import Answers, GapPosterior, Posterior, ScorePosterior, Sites
+from pairsmith.model.variances import SCALES, USUAL, evaluate, learn
 
 THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
 _SAMPLE = 1000  # items, and answers among them, that variances are learned from, where there are more of both
 _MOST_ANSWERS = 10_000  # that variances are learned from, however few the items are
 _GROWTH = 1.2  # variances are learned again once there are this many times as many answers
 _CLOSE = 1.0  # nats of evidence that another scale may gain once variances are right for it
+_RARER = 1.0  # nats by which another scale is less likely beforehand than the usual one; few answers cannot tell
 _FINELY = 0.001  # the tolerance of expectation propagation once variances are known
 _SMALL = 1500  # items up to which factorizations are faster on one thread
 
@@ -127,7 +129,7 @@ def learn_from(
     with _threads(len(items)):
         parts = parts_of(map, linear[items], threshold, variances, scale)
         form = cheaper(parts, own)
-        found: Propagated[Posterior] | Propagated[GapPosterior]
+        found: Propagated[Posterior] | Propagated[ScorePosterior] | Propagated[GapPosterior]
         if isinstance(form, Parts) and sites is not None and known is not None:
             found = form.propagate_from(variances, own, sites, known, _FINELY)
         else:
@@ -182,10 +184,11 @@ def _likeliest(
             noise = best.found.evidence < -np.log(2) * np.sum(answers.won + answers.lost) + _CLOSE
             looks = [look for look in [max(same, key=lambda look: look[1].worth)] if look[1].worth > close]
             looks += [look for look in anew if noise or look[1].worth > close]
+            most = best.worth
             for other, found in looks:
                 again = learn(others[other], answers, found.variances, free, found.found.sites)
-                if again.worth > best.worth:
-                    best, scale = again, other
+                if again.worth - _RARER > most:
+                    best, scale, most = again, other, again.worth - _RARER
     return best.variances, scale, None if len(answers) < there else best.found.sites
 
 

@@ -1,4 +1,4 @@
-"""The posterior of scores, given answers of which each has been replaced by a site: by items, or by answers.
+"""The posterior of scores, given answers of which each has been replaced by a site: by items, scores or answers.
 
 Scores are f = Psi beta + sqrt(D) u with beta, u ~ N(0, I): features times coefficients, and beside them an effect of
 each item's own, of variance D_ii. A site exp(nu g - tau g^2 / 2) stands for the answers to a pair (i, j) (see
@@ -15,6 +15,9 @@ are features. Where the sites of a few answers change, by delta in their tau, an
 it follows by Woodbury's identity from what it was:
 
     N = diag(1/delta) + B_c E B_c',   E - E B_c'N^-1 B_c E,   Y - E B_c'N^-1 B_c Y
+
+By scores, with K the covariance of the scores beforehand, Cov f = (K^-1 + L)^-1: once K^-1 is known, one inverse as
+large as there are items compared, whatever the number of features.
 
 By answers, with G the covariance of the gaps beforehand and T = diag(tau):
 
@@ -33,7 +36,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from scipy.sparse import coo_array, csr_array, diags_array, eye_array
 
 from pairsmith.data.arrays import Bools, Floats, Ints
-from pairsmith.design.sparse_inverse import inverse
+from pairsmith.design.sparse_inverse import dense_inverse, inverse
 
 _ROWS = 512  # of a large matrix that are gone through at a time
 
@@ -185,7 +188,7 @@ class Posterior:
     def gaps(self, answers: Answers) -> tuple[Floats, Floats]:
         """Mean and variance of the gap of each pair that was asked."""
         i, j = answers.first, answers.second
-        variance = self.effects[i, i] + self.effects[j, j] - 2 * self.effects[i, j]
+        variance = _apart(self.effects, i, j)
         for low in range(0, len(i), _ROWS):
             rows = slice(low, low + _ROWS)
             apart = self.features[i[rows]] - self.features[j[rows]]
@@ -203,6 +206,42 @@ def _effects(graph: csr_array, deviation: Floats) -> tuple[Floats, float]:
     found *= deviation
     found *= deviation[:, None]
     return found, logdet
+
+
+@dataclass(frozen=True)
+class ScorePosterior:
+    """Scores f of the items compared, given the sites: N(mean, covariance)."""
+
+    mean: Floats
+    covariance: Floats  # (n, n)
+    pull: Floats  # alpha: E f = K alpha
+    graph: csr_array  # L
+    logdet: float  # log det(I + K L)
+
+    @classmethod
+    def of(cls, precision: Floats, logdet: float, answers: Answers, sites: Sites) -> ScorePosterior:
+        """With K^-1 = `precision` and log det K = `logdet`."""
+        graph = answers.graph(sites.tau, len(precision))
+        covariance, own = dense_inverse(precision + graph.toarray())
+        pushed = answers.spread(sites.nu, len(precision))
+        mean = covariance @ pushed
+        return cls(mean, covariance, pushed - graph @ mean, graph, logdet + own)
+
+    def gaps(self, answers: Answers) -> tuple[Floats, Floats]:
+        """Mean and variance of the gap of each pair that was asked."""
+        i, j = answers.first, answers.second
+        return self.mean[i] - self.mean[j], _apart(self.covariance, i, j)
+
+    def taken(self) -> Floats:
+        """B'(T^-1 + G)^-1 B = L - L Cov f L: Cov f = K - K taken K."""
+        found: Floats = self.graph.toarray() - self.graph @ (self.graph @ self.covariance).T
+        return found
+
+
+def _apart(covariance: Floats, i: Ints, j: Ints) -> Floats:
+    """The variance of f_i - f_j."""
+    apart: Floats = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+    return apart
 
 
 @dataclass(frozen=True)

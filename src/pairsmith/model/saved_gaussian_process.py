@@ -17,9 +17,9 @@ import numpy.typing as npt
 from pairsmith.files.write import write_whole
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import Learned, parts_of, posterior_of
+from pairsmith.model.parts import PARTS
 from pairsmith.model.posterior import Answers, Sites
 from pairsmith.model.saved import read_checked
-from pairsmith.model.variances import PARTS
 
 VERSION = 2
 

@@ -14,17 +14,16 @@ curvature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import diags_array
 
-from pairsmith.data.arrays import Floats, Ints
-from pairsmith.model.expectation_propagation import Propagated, propagate
-from pairsmith.model.posterior import Answers, GapPosterior, Posterior, Prior, Sites
+from pairsmith.data.arrays import Floats
+from pairsmith.model.expectation_propagation import Propagated
+from pairsmith.model.parts import PARTS, Form
+from pairsmith.model.posterior import Answers, Sites
 
-PARTS = ("linear", "smooth", "items")
 USUAL = {"linear": 1.0, "smooth": 4.0, "items": 0.3}  # before any answer
 SCALES = (0.3, 1.0, 0.1)  # of the smooth part, as shares of the median squared distance; the likeliest first
 _SHARES = {"linear": 0.5, "smooth": 0.75, "items": 0.5}  # of their total, by the Dirichlet prior of these counts
@@ -33,8 +32,6 @@ _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
 _STEPS, _RETRIES = 30, 4
-_FEW = 0.2  # of the items: with so many sites that changed, it is about as fast to begin anew
-_AT_REST = 0.8  # of the tolerance: there sites stay, as changing them takes time
 _TRIED = 4  # times as many variances are looked at as are drawn
 _TAILS = 3  # degrees of freedom of the t distribution that these come from
 _APART = 0.5  # in the logarithm of a variance: so far to either side, slopes tell how bent the evidence is
@@ -59,117 +56,6 @@ def fixed_variances(**parts: Any) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What answers tell about a part: the squared length of its coefficients' mean, and how many are determined."""
-
-    size: float
-    determined: float
-
-
-@dataclass(frozen=True)
-class Known:
-    """A posterior of some of the items, from which that of a few more answers follows."""
-
-    posterior: Posterior
-    places: Ints  # its items have among those of now
-    tau: Floats  # of the answers of now in it, 0 where they are new
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The items compared in coordinates of which each part's variance is a multiple."""
-
-    linear: Floats  # (n, d)
-    smooth: Floats  # (n, m)
-    fixed: Floats = field(default_factory=lambda: np.zeros(0))  # variances of the last rows' effects, where not `items`
-
-    def prior(self, variances: dict[str, float]) -> Prior:
-        features = [np.sqrt(variances[name]) * getattr(self, name) for name in ("linear", "smooth")]
-        items = np.full(len(self.linear) - len(self.fixed), variances["items"])
-        return Prior(np.hstack(features), np.concatenate([items, self.fixed]))
-
-    def propagate(
-        self, variances: dict[str, float], answers: Answers, sites: Sites | None, tolerance: float
-    ) -> Propagated[Posterior]:
-        prior = self.prior(variances)
-        return propagate(lambda sites: Posterior.of(prior, answers, sites), answers, sites, tolerance)
-
-    def propagate_from(
-        self, variances: dict[str, float], answers: Answers, sites: Sites, known: Known, tolerance: float
-    ) -> Propagated[Posterior]:
-        """As `propagate`, where there are a few more answers than there were to a posterior that is known."""
-        prior = self.prior(variances)
-        posterior, tau = known.posterior.among(known.places, prior), known.tau
-
-        def follow(sites: Sites) -> Posterior:
-            nonlocal posterior, tau
-            few = np.count_nonzero(sites.tau != tau) <= _FEW * len(prior.effects)
-            posterior = posterior.moved(prior, answers, tau, sites) if few else Posterior.of(prior, answers, sites)
-            tau = sites.tau
-            return posterior
-
-        return propagate(follow, answers, sites, tolerance, at_rest=_AT_REST * tolerance)
-
-    def told(self, variances: dict[str, float], posterior: Posterior) -> dict[str, Told]:
-        d, items = self.linear.shape[1], len(self.linear) - len(self.fixed)
-        coefficients = self.prior(variances).features.T @ posterior.pull
-        certain = 1 - np.einsum("ab,ab->a", posterior.root, posterior.root)
-        through = posterior.graph @ posterior.features
-        own = 1 - np.diag(posterior.effects)[:items] / max(variances["items"], 1e-300)
-        own -= variances["items"] * np.einsum("ea,ea->e", through[:items], through[:items])
-        effects = variances["items"] * float(posterior.pull[:items] @ posterior.pull[:items])
-        return {
-            "linear": Told(float(coefficients[:d] @ coefficients[:d]), float(certain[:d].sum())),
-            "smooth": Told(float(coefficients[d:] @ coefficients[d:]), float(certain[d:].sum())),
-            "items": Told(effects, float(own.sum())),
-        }
-
-
-@dataclass(frozen=True)
-class GapParts:
-    """The covariances of the gaps of the pairs asked, of which each part's variance is a multiple."""
-
-    linear: Floats  # (answers, answers), as all of them
-    smooth: Floats
-    items: Floats
-    fixed: Floats
-
-    @classmethod
-    def of(cls, parts: Parts, answers: Answers) -> GapParts:
-        n = len(parts.linear)
-        B = answers.matrix(n)
-        own, fixed = np.zeros(n), np.zeros(n)
-        own[: n - len(parts.fixed)], fixed[n - len(parts.fixed) :] = 1.0, parts.fixed
-        linear, smooth = B @ parts.linear, B @ parts.smooth
-        return cls(
-            linear @ linear.T, smooth @ smooth.T, *((B @ diags_array(of) @ B.T).toarray() for of in (own, fixed))
-        )
-
-    def propagate(
-        self, variances: dict[str, float], answers: Answers, sites: Sites | None, tolerance: float
-    ) -> Propagated[GapPosterior]:
-        covariance = self.fixed + sum(variances[name] * getattr(self, name) for name in PARTS)
-        return propagate(lambda sites: GapPosterior.of(covariance, sites), answers, sites, tolerance)
-
-    def told(self, variances: dict[str, float], posterior: GapPosterior) -> dict[str, Told]:
-        pull, taken = posterior.pull, posterior.taken()
-        of = {name: getattr(self, name) for name in PARTS}
-        return {
-            name: Told(
-                variances[name] * float(pull @ of[name] @ pull), variances[name] * float(np.vdot(taken, of[name]))
-            )
-            for name in PARTS
-        }
-
-
-def cheaper(parts: Parts, answers: Answers) -> Parts | GapParts:
-    """In the form in which the posterior takes fewer multiplications: by items with features, or by answers."""
-    n, p, m = len(parts.linear), parts.linear.shape[1] + parts.smooth.shape[1], len(answers)
-    by_items, by_answers = n**3 + 2 * n * n * p + 4 * n * p * p + 4 / 3 * p**3, 2 / 3 * m**3
-    return GapParts.of(parts, answers) if 0 < by_answers < by_items else parts
-
-
-@dataclass(frozen=True)
 class Evaluated:
     """Variances, what the answers tell under them, and how well they explain the answers."""
 
@@ -179,7 +65,7 @@ class Evaluated:
 
 
 def learn(
-    parts: Parts | GapParts,
+    parts: Form,
     answers: Answers,
     start: dict[str, float],
     free: tuple[str, ...],
@@ -218,7 +104,7 @@ def learn(
 
 
 def drawn(
-    parts: Parts | GapParts,
+    parts: Form,
     answers: Answers,
     variances: dict[str, float],
     free: tuple[str, ...],
@@ -246,9 +132,7 @@ def drawn(
     return [tried[at] for at in rng.permutation(np.minimum(taken, len(tried) - 1))]
 
 
-def _spread(
-    parts: Parts | GapParts, answers: Answers, variances: dict[str, float], free: tuple[str, ...], sites: Sites
-) -> Floats:
+def _spread(parts: Form, answers: Answers, variances: dict[str, float], free: tuple[str, ...], sites: Sites) -> Floats:
     """R with R R' the covariance of the logarithms of the free variances, by the curvature of `worth` at these.
 
     Where answers tell next to nothing the curvature is taken for that of the prior where it is largest.
@@ -264,7 +148,7 @@ def _spread(
     return root
 
 
-def evaluate(parts: Parts | GapParts, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
+def evaluate(parts: Form, answers: Answers, variances: dict[str, float], sites: Sites | None) -> Evaluated:
     """What the answers tell under these variances, and how well they explain the answers."""
     found = parts.propagate(variances, answers, sites, _ROUGHLY)
     return Evaluated(variances, found, found.evidence - _unlikeliness(variances))
@@ -288,7 +172,7 @@ def _point(evaluated: Evaluated, free: tuple[str, ...]) -> Floats:
     return np.log([max(evaluated.variances[name], _LEAST) for name in free])
 
 
-def _slopes(parts: Parts | GapParts, evaluated: Evaluated, free: tuple[str, ...]) -> tuple[Floats, Floats]:
+def _slopes(parts: Form, evaluated: Evaluated, free: tuple[str, ...]) -> tuple[Floats, Floats]:
     """Of `worth` along the logarithm of each free variance; how many of each part's coefficients are determined."""
     variances = evaluated.variances
     told = parts.told(variances, evaluated.found.posterior)
