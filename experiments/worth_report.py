@@ -27,10 +27,8 @@ COLOURS = {
     "balanced": "0.65",
     "random, choix": "#009e73",
 }
-# What each is to be better at, and what that costs. A goal of predicting new items was not better at it, and is gone.
-GOALS = {"goal top": ("top found", "top right", "right"), "goal predict": ("right unseen", "right")}
-WORDS = {"top found": "of the best ten found", "top right": "the best ten in order", "right unseen": "unseen in order",
-         "right": "all at hand in order"}  # fmt: skip
+GOALS = {"goal top": ("top found", "top right", "right")}  # what each is to be better at, and what that costs
+WORDS = {"top found": "of the best ten found", "top right": "the best ten in order", "right": "all at hand in order"}
 FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "top found", "top right", "bits"]
 
 
