@@ -54,6 +54,32 @@ def test_no_answer_is_taken_by_a_file_that_is_gone(tmp_path, make, how):
             assert len(take_snapshot(kept).answers) >= 1
 
 
+@pytest.mark.parametrize("before", [os, sqlite3])
+def test_a_file_may_be_taken_away_between_two_looks(tmp_path, make, monkeypatch, before):
+    """After its name was looked at: before its size is, or before a new connection opens it."""
+    path = str(tmp_path / "t.db")
+    store = make(path)
+    answer_next(store)
+    os.utime(path)  # so that the next look is at its contents, too
+    name = {os: "stat", sqlite3: "connect"}[before]
+    real, looks = getattr(before, name), []
+
+    def taken_away(of, *args, **options):
+        looks.append(of)
+        if before is sqlite3 or (str(of) == path and looks.count(of) == 2):
+            monkeypatch.undo()
+            os.rename(path, tmp_path / "kept.db")
+        return real(of, *args, **options)
+
+    monkeypatch.setattr(before, name, taken_away)
+    with pytest.raises(Gone, match="removed, renamed or replaced while in use"):
+        store.check()
+    assert not os.path.exists(path)
+    store.close()
+    with Store(str(tmp_path / "kept.db")) as kept:
+        assert len(take_snapshot(kept).answers) == 1
+
+
 def test_a_look_that_others_overtake_finds_nothing_wrong(tmp_path, make, monkeypatch):
     """It counts the answers as they were when it began, and meanwhile others have counted more."""
     path = str(tmp_path / "t.db")

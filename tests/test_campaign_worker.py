@@ -34,6 +34,17 @@ def test_the_process_behind_ends_with_the_file(tmp_path, make, capfd):
     assert not (tmp_path / "t.db").exists()
 
 
+@pytest.mark.slow
+def test_the_process_behind_is_not_started_again_for_a_file_that_is_gone(tmp_path, capfd):
+    with worker.Worker(str(tmp_path / "gone.db")) as started:
+        started.thread.join(40)
+        assert not started.thread.is_alive()
+        assert started.process.returncode == worker.GONE
+    assert capfd.readouterr().err == (
+        f"Error: {tmp_path}/gone.db: there is no such campaign; make one with pairsmith campaign create\n"
+    )
+
+
 def wait_for(what, seconds=40):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -175,7 +186,7 @@ def with_enough_answers(store):
 @pytest.mark.slow
 def test_a_forecast_is_made_by_a_process_of_its_own(target, make):
     """At the lowest priority, and its command line, which anybody can read, does not hold the database's password."""
-    store = with_enough_answers(make(target, n=12, k=50))
+    store = with_enough_answers(make(target, n=10, k=45))
     found = worker._in_a_thread(partial(worker._forecast, store, 0))
     simulates = wait_for(lambda: [one for one in psutil.Process().children() if "outlook" in " ".join(one.cmdline())])
     wait_for(lambda: found.done() or simulates[0].nice() == 19)
@@ -185,7 +196,7 @@ def test_a_forecast_is_made_by_a_process_of_its_own(target, make):
 
 @pytest.mark.slow
 def test_the_process_that_forecasts_ends_with_who_wants_it(tmp_path, make):
-    store = with_enough_answers(make(str(tmp_path / "t.db"), n=12, k=50))
+    store = with_enough_answers(make(str(tmp_path / "t.db"), n=10, k=45))
     line = "import sys, time; from pairsmith.campaign import worker; from pairsmith.campaign.store import Store\n"
     line += "worker.threading.Timer(5, worker.os._exit, [1]).start(); worker._forecast(Store(sys.argv[1]), 0)"
     wants = psutil.Popen([sys.executable, "-c", line, store.target])

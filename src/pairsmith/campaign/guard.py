@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -52,10 +53,14 @@ class FileGuard:
 
     def check(self) -> None:
         """Raise where what was written is not in the file of this name, or not sure to stay there."""
-        lost = next((name for name, file in self._opened_as.items() if _identity(name) != file), None)
-        if lost is None:
-            self._check_contents()
+        if self._lost() is None and self._holds_the_answers():
             return
+        lost = self._lost()  # again, since the file may have been taken away between the two looks
+        if lost is None:
+            raise Gone(
+                f"{self.target} was overwritten while in use and does not hold all answers any more, so it takes no"
+                " others; stop pairsmith, put the right file back and start again"
+            )
         # Into the file itself, wherever it is now: another file of this name would take the log for its own.
         saved = self._empty_the_log()
         if lost == next(iter(self._opened_as)):
@@ -68,37 +73,42 @@ class FileGuard:
             f" {'all so far are in it' if saved else 'some may be lost'}; stop pairsmith and start again"
         )
 
-    def _check_contents(self) -> None:
-        """Raise where somebody has copied another file over the campaign's, which stays the same file by its inode.
+    def _lost(self) -> str | None:
+        """A name that no longer means the file that was opened by it, if there is any."""
+        return next((name for name, file in self._opened_as.items() if _identity(name) != file), None)
+
+    def _holds_the_answers(self) -> bool:
+        """Whether the answers are in the file: somebody may have copied another over it, which keeps its inode.
 
         Connections that are open go by what they have read before. Only when the file itself was written to, as SQLite
         does now and then too, a new connection looks whether the answers are there.
         """
         if self._anchor is None:
-            return
-        found = os.stat(self.target)
+            return True
+        try:
+            found = os.stat(self.target)
+        except OSError:
+            return False
         written = found.st_mtime_ns, found.st_size
         if written == self._last_written:
-            return
+            return True
+        if found.st_size == 0:  # beside which SQLite would take the log for garbage, and delete it
+            return False
         seen = self._answers_seen  # before this look: others on other threads may see more while it lasts
+        existing = f"{Path(self.target).resolve().as_uri()}?mode=rw"  # a plain name would make a file that is gone anew
         try:
-            if found.st_size == 0:  # beside which SQLite would take the log for garbage, and delete it
-                raise sqlite3.DatabaseError
-            with closing(sqlite3.connect(self.target, timeout=10)) as fresh:
+            with closing(sqlite3.connect(existing, uri=True, timeout=10)) as fresh:
                 (answers,) = fresh.execute(
                     "SELECT count(*) FROM answers JOIN leases ON leases.id = answers.lease"
                     " JOIN pairs ON pairs.id = leases.pair JOIN people ON people.id = leases.person"
                 ).fetchone()
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-                return  # somebody is at work on it: the next look will tell
-            answers = -1
+            told: str = getattr(error, "sqlite_errorname", "")
+            return told.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))  # others are at work: the next look will tell
         if answers < seen:
-            raise Gone(
-                f"{self.target} was overwritten while in use and does not hold all answers any more, so it takes no"
-                " others; stop pairsmith, put the right file back and start again"
-            )
+            return False
         self._last_written, self._answers_seen = written, max(self._answers_seen, answers)
+        return True
 
     def _empty_the_log(self) -> bool:
         """Move all that SQLite's log holds into the file itself, where that can be done."""

@@ -237,6 +237,8 @@ def _leave_a_processor() -> None:
 
 
 def main() -> None:
+    from pairsmith.campaign import is_url
+    from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.guard import Gone
     from pairsmith.campaign.planning import Planner
     from pairsmith.campaign.store import Store
@@ -249,9 +251,10 @@ def main() -> None:
         planner = Planner(store)
         threading.Thread(target=_bridge, args=(planner,), daemon=True).start()
         watch(store, planner)
-    except Gone as error:
+    except CampaignError as error:
         print(f"Error: {error}", file=sys.stderr)
-        sys.exit(GONE)
+        removed = not is_url(target) and not os.path.exists(target)  # before this process could open it
+        sys.exit(GONE if removed or isinstance(error, Gone) else 1)
     except Exception:
         traceback.print_exc()
         sys.exit(1)
