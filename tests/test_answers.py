@@ -32,6 +32,8 @@ def test_rows_are_counted_as_the_file_has_them(write, items):
         ("first,second,outcome\n1,2,\n1,,1\n", "row 2 has nothing in column 'second'"),
         ("first,second,winner\n1,2,\n1,2,3\n", "row 2 names the winner '3'"),
         ("first,second,outcome,count\n1,2,,1\n1,2,1,-1\n", "row 2 has no proper count"),
+        ("first,second,outcome,count\n1,2,1,1\n1,2,1,inf\n", "row 2 has no proper count; use 0 or a number from 1e-09"),
+        ("first,second,outcome,count\n1,2,1,0\n1,2,1,0\n", "every count is 0, so that there are no answers"),
     ):
         with pytest.raises(ValueError, match=told):
             read_answers(write("answers.csv", text), items)

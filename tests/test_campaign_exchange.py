@@ -188,8 +188,9 @@ def test_answers_from_elsewhere(run, target):
         ("winner,loser\nitem 5,item 99\n", "'item 99', which is not in"),
         ("first,second,outcome,time\nitem 1,item 2,1,yesterday\n", "row 1 has the time 'yesterday'"),
         ("first,second,outcome,left\nitem 1,item 2,1,item 3\n", "neither of the two"),
-        ("first,second,outcome,count\nitem 1,item 2,1,1e12\n", "column 'count' adds up to 1e+12 answers"),
-        ("first,second,outcome,count\nitem 1,item 2,1,inf\n", "column 'count' adds up to inf answers"),
+        ("first,second,outcome,count\n" + 11 * "item 1,item 2,1,1e6\n", "column 'count' adds up to 1.1e+07 answers"),
+        ("first,second,outcome,count\nitem 1,item 2,1,1e12\n", "row 1 has no proper count"),
+        ("first,second,outcome,count\nitem 1,item 2,1,inf\n", "row 1 has no proper count"),
         ("first,second,outcome,time\nitem 1,item 2,1,0001-01-01T00:00+23:00\n", "between 1970 and 2255"),
         ("first,second,outcome,time\nitem 1,item 2,1,9999-12-31T23:59-23:00\n", "between 1970 and 2255"),
     ):

@@ -99,7 +99,7 @@ def test_what_fit_and_rank_refuse(run, answered):
         ("rank items.csv model.json --plot r.txt", "use .png"),
         ("rank items.csv model.json --level 90", "level must be"),
         ("select items.csv -k 3 --objective entropy --model items.csv", "is no model of pairsmith"),
-        ("select other.csv -k 1 --objective entropy --model model.json", "no column 'f_1'"),
+        ("select other.csv -k 1 --objective entropy --model model.json", "no column matches the model's feature 'f_1'"),
     ):
         assert refused(run(line), told), line
     assert not Path("m.json").exists()

@@ -46,6 +46,30 @@ def test_a_target_and_a_model_that_was_saved(run, answered):
     assert refused(run("plan items.csv --model linear.json"), "--model linear.json is a linear model")
     pd.read_csv("items.csv", dtype={"id": str})[::-1].to_csv("turned.csv", index=False)
     assert refused(run("plan turned.csv --model model.json"), "X must have the items that the model was fitted to")
+    pd.read_csv("items.csv", dtype={"id": str})[:5].to_csv("fewer.csv", index=False)
+    assert refused(run("plan fewer.csv --model model.json"), "X must have the items that the model was fitted to")
+    told = "--model model.json has its own features; leave out --features"
+    assert refused(run("plan items.csv --model model.json --features f_1"), told)
+    Path("ids.csv").write_text("id\n000\n001\n")
+    assert refused(run("rank ids.csv model.json"), "ids.csv: no column matches the model's feature 'f_1'; it has id")
+
+
+def test_texts_are_planned_for_as_they_are_fitted(run, answered):
+    table = pd.read_csv("items.csv", dtype={"id": str})
+    table.assign(note=[f"{'good' if row % 2 else 'bad'} word {row}" for row in range(12)]).to_csv(
+        "texts.csv", index=False
+    )
+    run("fit texts.csv outcomes.csv --text note --features f_1 -o model.json")
+    by_model = run(f"plan texts.csv --model model.json {QUICK}")
+    assert by_model[0] == 0
+    assert numbers(by_model[1]) == [0, 10, 20]
+    assert run(f"plan texts.csv outcomes.csv --text note --features f_1 {QUICK}") == by_model
+    # A column that the model does not use may hold anything.
+    run("fit items.csv outcomes.csv -o plain.json")
+    assert run(f"plan texts.csv --model plain.json {QUICK}") == run(f"plan items.csv --model plain.json {QUICK}")
+    selected = [run(f"select {table} -k 3 --model plain.json") for table in ("texts.csv", "items.csv")]
+    assert selected[0] == selected[1]
+    assert selected[0][0] == 0
 
 
 def test_before_the_first_answer_with_features_and_without(run):
@@ -84,7 +108,7 @@ def test_what_is_wrong_is_one_line(run, answered):
     assert refused(run("plan items.csv missing.csv"), "missing.csv")
     assert refused(run("plan items.csv outcomes.csv --model x.json"), "--model has answers already")
     assert refused(run("plan items.csv --simulations 1"), "simulations must be at least 2")
-    assert refused(run("plan items.csv --more 0"), "answers must be at least 1, got 0")
+    assert refused(run("plan items.csv --more 0"), "--more must be at least 1, got 0")
     assert refused(run("plan items.csv -o items.csv"), "--output items.csv is one of the input files")
     assert refused(run("plan items.csv --no-features --features f_1"), "--no-features leaves nothing for --features")
 

@@ -23,13 +23,14 @@ def likelihood(h, won, lost):
     return won * log_expit(h) + lost * log_expit(-h)
 
 
-def test_tilted_moments_are_those_of_a_fine_grid():
+@pytest.mark.parametrize(("n", "often"), [(300, 1), (60, 20_000)])
+def test_tilted_moments_are_those_of_a_fine_grid(n, often):
     rng = np.random.default_rng(0)
-    n = 300
     mean = rng.standard_normal(n) * 10 ** rng.uniform(-1, 1.5, n)
     variance = 10 ** rng.uniform(-3, 4, n)
     won, lost = rng.choice([0, 0.5, 1, 5, 50], n), rng.choice([0, 0.5, 1, 20], n)
     won[won + lost == 0] = 1
+    won, lost = often * won, often * lost
     answers = answers_of(np.zeros((n, 2), dtype=int), won, lost, rng.uniform(0.1, 2, n), rng.normal(size=n))
     found = tilted(mean, variance, answers)
     for e in range(n):

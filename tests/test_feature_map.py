@@ -45,3 +45,17 @@ def test_few_landmarks_and_items_that_are_the_same():
     nothing = of(np.ones((6, 3)))
     assert nothing.linear(np.ones((6, 3))).shape == (6, 0)
     assert of(np.zeros((4, 0))).linear(np.zeros((4, 0))).shape == (4, 0)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e154, 1e300])
+def test_units_may_be_as_large_and_as_small_as_numbers_are(unit):
+    plain, scaled = of(X), of(X * unit)
+    assert scaled.used.all()
+    np.testing.assert_allclose(scaled.linear(X * unit), plain.linear(X), rtol=1e-9, atol=1e-12)
+
+
+def test_columns_far_from_zero_keep_the_digits_they_have():
+    far = X + 1e12
+    assert of(far).used.all()
+    np.testing.assert_allclose(of(far).linear(far), of(X).linear(X), atol=1e-3)
+    assert not of(np.full((60, 1), 0.1) + 1e-17).used.any()

@@ -197,7 +197,10 @@ def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
         ({"simulations": 1}, "simulations must be at least 2, for intervals"),
         ({"level": 90}, "level must be between 0 and 1, got 90"),
         ({"model": ps.BradleyTerryGP()}, "model must be fitted; call its fit first"),
-        ({"model": ps.BradleyTerry()}, "model must be fitted; call its fit first"),
+        ({"model": ps.BradleyTerry()}, "model must be a fitted BradleyTerryGP, got BradleyTerry"),
+        ({"model": ps.BradleyTerryGP}, "model must be a fitted BradleyTerryGP, got the class BradleyTerryGP"),
+        ({"model": ps.BradleyTerryGP().fit(np.eye(5)), "n_items": 5}, "n_items is for X=None without a model"),
+        ({"candidates": np.zeros((0, 2), dtype=int)}, "candidates has no pair; there is none left to ask about"),
         ({"candidates": [[0, 9]]}, "candidates"),
     ],
 )
@@ -211,6 +214,8 @@ def test_items_must_be_those_of_the_model_and_have_pairs_left():
     X, _, _, model, _ = campaign(0)
     with pytest.raises(ValueError, match="X must have the items that the model was fitted to, all of them and in that"):
         ps.plan(X[::-1], model=model)
+    with pytest.raises(ValueError, match="X must have the items that the model was fitted to"):
+        ps.plan(X[:5], model=model, doubt=0.5)
     whole = ps.BradleyTerryGP().fit(n_items=2, comparisons=[[0, 1]], outcomes=[1])
     with pytest.raises(ValueError, match="every pair has been answered; there is none left to ask about"):
         ps.plan(model=whole)
@@ -226,3 +231,25 @@ def test_with_groups_it_is_the_order_within_them_that_is_foretold():
     assert model.doubt_ > 0.2  # across groups nothing is known
     np.testing.assert_allclose(foretold.doubt[:, 0], 0.5 / 6, atol=0.01)  # of six pairs one is open
     assert foretold.wrong[:, 0].mean() < 0.2
+
+
+def test_variances_that_labels_told_are_not_said_to_be_assumed():
+    X = np.random.default_rng(0).standard_normal((12, 2))
+    labelled = ps.BradleyTerryGP().fit(X, (X[:, 0] > 0).astype(int))
+    plan = ps.plan(X, model=labelled, answers=np.array(3), simulations=2)
+    assert plan.answers.tolist() == [0, 3]
+    assert (plan.known, plan.assumed) == (0, False)
+    assert "assumed" not in " ".join(plan.sentences())
+    assert "assumed" in " ".join(ps.plan(X, answers=3, simulations=2).sentences())
+
+
+def test_the_model_may_come_first():
+    X, _, _, model, _ = campaign(0)
+    how = {"answers": 5, "simulations": 2}
+    np.testing.assert_array_equal(ps.plan(model, X, **how).doubt, ps.plan(X, model=model, **how).doubt)
+    bare = ps.BradleyTerryGP().fit(n_items=5)
+    np.testing.assert_array_equal(ps.plan(bare, **how).doubt, ps.plan(n_items=5, **how).doubt)
+    with pytest.raises(ValueError, match="items is for a model that comes first"):
+        ps.plan(X, X)
+    with pytest.raises(ValueError, match="items is for a model that comes first"):
+        ps.plan(model, X, model=model)

@@ -9,6 +9,9 @@ import pairsmith as ps
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
 
+ONE = {"n_items": 3, "comparisons": [(0, 1)], "outcomes": [1]}
+
+
 def drawn(seed, n=80, d=4, count=300, linear=2.0, items=1.0):
     """Features, true scores and answers with the model's noise."""
     rng = np.random.default_rng(seed)
@@ -210,6 +213,16 @@ def test_columns_that_are_all_constant_say_nothing():
         ({}, {"n_items": 3, "comparisons": [(0, 0)], "outcomes": [1]}, "pairs item 0 with itself"),
         ({}, {"n_items": 3, "comparisons": [(0, 1)]}, "belong together"),
         ({}, {"n_items": 3, "comparisons": [(0, 1)], "outcomes": [2]}, "outcomes must be"),
+        ({"items": False}, {"n_items": 3}, "items=False leaves the features alone, and there is none that differs"),
+        ({"items": False}, {"X": np.ones((4, 2))}, "items=False leaves the features alone"),
+        ({}, {**ONE, "sample_weight": [1e-20]}, "must be 0 or from 1e-09 to 1e\\+06; number 0 is 1e-20"),
+        ({}, {**ONE, "sample_weight": [1e12]}, "sample_weight must be 0 or from"),
+        ({}, {**ONE, "raters": "a"}, "raters must be a list"),
+        ({}, {**ONE, "raters": [["a"]]}, "raters must be a list"),
+        ({}, {"X": pd.DataFrame({"a": [1.0, 2.0]}, index=["x", "x"])}, "more than one item with the id 'x'"),
+        ({}, {"X": pd.DataFrame({"id": ["x", None], "a": [1.0, 2.0]})}, "X has no id at row 1"),
+        ({}, {"X": pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"]})}, "column 'b' is not numeric"),
+        ({}, {"X": "items.csv"}, "X is a path, items.csv; read it first"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(options, given, message):
@@ -315,3 +328,64 @@ def test_one_item_has_no_pair_to_doubt():
     model = ps.BradleyTerryGP().fit(np.ones((1, 3)))
     assert model.doubt_ == 0
     assert model.rank(np.ones((1, 3)))["rank"].tolist() == [1]
+
+
+def of_two_items(variance, won, lost):
+    """The mean of f_0 - f_1, by a fine grid around where the likelihood is largest."""
+    peak, width = np.log(won / lost), 12 * np.sqrt(1 / won + 1 / lost)
+    gap = np.linspace(peak - width, peak + width, 200_001)
+    height = won * -np.logaddexp(0, -gap) + lost * -np.logaddexp(0, gap) - gap**2 / (4 * variance)
+    density = np.exp(height - height.max())
+    return float(np.sum(density * gap) / np.sum(density))
+
+
+@pytest.mark.parametrize(
+    ("variance", "won", "lost"), [(1.0, 6000, 4000), (1.0, 60_000, 40_000), (1.0, 9e5, 1e5), (100.0, 600, 400)]
+)
+def test_a_pair_may_have_as_many_answers_as_there_are(variance, won, lost):
+    """The cavity of such a pair is a small share of its precision: sites that were left as they were stayed wrong."""
+    pair = {"comparisons": [(0, 1), (0, 1)], "outcomes": [1, -1], "sample_weight": [won, lost]}
+    scores = ps.BradleyTerryGP(items=variance).fit(n_items=2, **pair).decision_function()
+    assert scores[0] - scores[1] == pytest.approx(of_two_items(variance, won, lost), abs=1e-6)
+
+
+def test_one_answer_under_a_wide_prior_halves_it():
+    scores = ps.BradleyTerryGP(items=1e5).fit(**ONE).decision_function()
+    assert scores[0] == pytest.approx(np.sqrt(2e5) * np.sqrt(2 / np.pi) / 2, rel=1e-4)  # the mean of half a normal
+
+
+def test_answers_about_items_that_are_alike_tell_nothing_but_their_number():
+    X = np.array([[0.0], [1.0], [0.0], [1.0]])
+    parts = {"linear": 1.0, "smooth": 1.0, "items": False}
+    one = ps.BradleyTerryGP(**parts).fit(X, comparisons=[(0, 1)], outcomes=[1])
+    more = ps.BradleyTerryGP(**parts).fit(X, comparisons=[(0, 1), (0, 2), (0, 2)], outcomes=[1, 1, 1])
+    np.testing.assert_allclose(more.decision_function(X), one.decision_function(X), atol=1e-6)
+    assert more.evidence_ == pytest.approx(one.evidence_ - 2 * np.log(2), abs=1e-6)
+    assert len(ps.select(X, 2, model=more).pairs) == 2
+
+
+def test_a_warm_start_counts_answers_and_not_pairs():
+    rng = np.random.default_rng(1)
+    every = np.array([(i, j) for i in range(8) for j in range(i)])
+    model = ps.BradleyTerryGP(warm_start=True).fit(n_items=8, comparisons=every, outcomes=np.ones(len(every)))
+    again, coins = np.repeat(every, 10, axis=0), np.where(rng.random(10 * len(every)) < 0.5, 1, -1)
+    model.fit(n_items=8, comparisons=again, outcomes=coins)
+    cold = ps.BradleyTerryGP().fit(n_items=8, comparisons=again, outcomes=coins)
+    assert model.variances_["items"] == pytest.approx(cold.variances_["items"], rel=0.05)
+
+
+def test_items_that_are_not_known_at_all_are_told():
+    X, _, pairs, outcomes = drawn(12, n=20, count=40)
+    model = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
+    assert len(model.rank(X[:10])) == 10
+    for other in (X[::-1], X.astype(np.float32)):
+        with pytest.warns(UserWarning, match="no item of X is one that the model was fitted to"):
+            model.rank(other)
+        with pytest.warns(UserWarning, match="no item of X is one that the model was fitted to"):
+            ps.select(other, 3, model=model)
+    named = pd.DataFrame(X, index=[f"i{at}" for at in range(20)])
+    model.fit(named, comparisons=pairs, outcomes=outcomes)
+    assert not model.known(named.rename(index=str.upper)).any()
+    with pytest.warns(UserWarning, match="it knows items by their ids"):
+        ps.select(named.rename(index=str.upper), 3, model=model)
+    ps.select(named[:5].rename(index=str.upper).combine_first(named[5:]), 3, model=model)  # some are known

@@ -1,11 +1,13 @@
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.exceptions import ConvergenceWarning
 
 import pairsmith as ps
-from pairsmith.model import learned
+from pairsmith.model import learned, parts
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import THRESHOLD, _some, learn_from
 from pairsmith.model.parts import PARTS
@@ -26,6 +28,14 @@ def answers_of(pairs, seed=0):
 
 def learned_from(answers, threshold=False, previous=None):
     return learn_from(LINEAR, MAP, answers, threshold, FIXED, np.random.default_rng(0), previous)
+
+
+def test_a_posterior_that_has_not_settled_is_told_of(monkeypatch):
+    answers = answers_of([np.random.default_rng(seed).choice(N, 2, replace=False) for seed in range(60)])
+    learned_from(answers)  # without a warning, which would be an error
+    monkeypatch.setattr(parts, "propagate", partial(parts.propagate, sweeps=1))
+    with pytest.warns(ConvergenceWarning, match="has not settled: a difference of two scores still moves by 0"):
+        learned_from(answers)
 
 
 def test_the_posterior_of_any_items_is_that_of_all_of_them_written_out():

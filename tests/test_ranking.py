@@ -111,6 +111,9 @@ def test_authors_that_nothing_compares_are_refused():
         ranked_authors(joint, ["x"] * 12, None, rng, 0.9)
     with pytest.raises(ValueError, match="by has 3 values, but there are 12 items"):
         ranked_authors(joint, list("xyz"), None, rng, 0.9)
+    for odd in ("ab" * 6, [["a"]] * 12):
+        with pytest.raises(ValueError, match="groups must be a list with one for each item"):
+            ranked_in_groups(joint, None, odd, rng, 0.9)
     with pytest.raises(ValueError, match="groups has no value for item 1"):
         ranked_in_groups(joint, None, ["a", None] * 6, rng, 0.9)
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
-from pairsmith.model.saved_gaussian_process import VERSION, SavedGP
+from pairsmith.model.saved_gaussian_process import PARAMETERS, VERSION, SavedGP
 from test_gaussian_process import drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
@@ -64,6 +64,7 @@ DAMAGE = {
     "three classes": lambda saved: saved["classes"].append(7),
     "ids of other items": lambda saved: saved.__setitem__("ids", ["a", "b"]),
     "no variances": lambda saved: saved.pop("variances"),
+    "a parameter that is none": lambda saved: saved["parameters"].__setitem__("speed", 3),
 }
 
 
@@ -74,3 +75,29 @@ def test_parts_that_do_not_agree_make_no_model(content, tmp_path, what):
     (tmp_path / "model.json").write_text(json.dumps(damaged))
     with pytest.raises(ValueError, match="is no model of pairsmith"):
         SavedGP.read(tmp_path / "model.json")
+
+
+def test_a_loaded_model_goes_on_with_the_parts_that_it_had(tmp_path):
+    X, _, pairs, outcomes = drawn(3, n=20, count=60)
+    model = ps.BradleyTerryGP(items=False, smooth=np.float64(2.0), random_state=np.random.default_rng(5))
+    model.fit(X, comparisons=pairs[:30], outcomes=outcomes[:30]).save(tmp_path / "model.json")
+    loaded = ps.BradleyTerryGP.load(tmp_path / "model.json")
+    assert loaded.get_params() == model.get_params() | {"random_state": 0}  # a generator cannot be saved
+    assert tuple(model.get_params()) == tuple(sorted(PARAMETERS))
+    more = loaded.with_answers(X, pairs[30:], outcomes[30:])
+    assert (more.variances_["items"], more.variances_["smooth"]) == (0, 2)
+
+
+def test_a_model_that_an_earlier_version_wrote_has_the_usual_parts(content, tmp_path):
+    content = {name: value for name, value in content.items() if name != "parameters"}
+    (tmp_path / "model.json").write_text(json.dumps(content))
+    assert ps.BradleyTerryGP.load(tmp_path / "model.json").get_params() == ps.BradleyTerryGP().get_params()
+
+
+@pytest.mark.parametrize("ids", [pd.date_range("2020", periods=6), pd.MultiIndex.from_product([["p", "q"], [1, 2, 3]])])
+def test_ids_that_json_does_not_give_back_are_refused(ids, tmp_path):
+    X = pd.DataFrame({"a": np.arange(6.0)}, index=ids)
+    model = ps.BradleyTerryGP().fit(X, comparisons=[(0, 1)], outcomes=[1])
+    with pytest.raises(ValueError, match=r"the id of item 0, .* is neither text nor a number"):
+        model.save(tmp_path / "model.json")
+    assert not (tmp_path / "model.json").exists()

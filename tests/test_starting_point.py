@@ -31,6 +31,11 @@ def test_a_design_starts_from_features_from_effects_or_from_a_model():
         ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out algorithm='scalar'"),
         ({"item_effects": 1.0, "objective": "a-optimal"}, "leave them out for 'a-optimal'"),
         ({"model": ps.BradleyTerryGP()}, "call its fit first"),
+        ({"X": None, "item_effects": 1.0, "n_items": 5, "ridge": 2.0}, "ridge is for features, and X is None"),
+        ({"model": "foo"}, "model is no BradleyTerryGP, so name the objective that is to use it"),
+        ({"model": ps.BradleyTerryGP}, "model is no BradleyTerryGP"),
+        ({"model": ps.BradleyTerry().fit(np.eye(2), [1, -1])}, "that is to use it, of local-d-optimal"),
+        ({"model": "foo", "objective": "entropy"}, "model must be a fitted BradleyTerry, got str"),
     ],
 )
 def test_what_cannot_be_is_said(options, said):
@@ -42,7 +47,7 @@ def test_what_cannot_be_is_said(options, said):
 def test_a_model_brings_its_own_settings():
     X = np.random.default_rng(0).standard_normal((20, 2))
     gp = ps.BradleyTerryGP().fit(X)
-    for option in ({"ridge": 1.0}, {"item_effects": 1.0}):
+    for option in ({"ridge": 1.0}, {"ridge": np.ones(2)}, {"item_effects": 1.0}):
         with pytest.raises(ValueError, match="leave it out where model is one"):
             ps.select(X, 3, model=gp, **option)
     with pytest.raises(ValueError, match="features"):

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
-from pairsmith.criteria.belief import posterior_of
+from pairsmith.criteria.belief import check_gaussian_process, is_gaussian_process, posterior_of
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates, WithinGroups, remaining_pairs
 from pairsmith.data.options import as_generator, as_share, as_threads, as_whole
@@ -60,10 +60,11 @@ class Plan:
     reliability: Floats  # (simulations, m) that the model claims
     known: int  # answers that there were already
     pairs_left: int  # to ask about
-    variances: dict[str, float]  # of the parts of scores, as learned or, before the first answer, assumed
+    variances: dict[str, float]  # of the parts of scores
     shown: Ints = field(repr=False)  # which of `answers` a table shows
     level: float = 0.9  # of the intervals: what happens is within them so often, if the model is right
     target: tuple[str, float] | None = None  # "doubt" or "reliability", and how much of it
+    assumed: bool = False  # whether variances are, as there was neither an answer nor a label to learn them from
 
     def interval(self, name: str) -> tuple[Floats, Floats, Floats]:
         """Low end, middle and high end of "doubt" or "reliability" after each number of `answers`."""
@@ -116,7 +117,7 @@ class Plan:
             " stand in the wrong order, as the model will claim it; in the simulations"
             f" {self.wrong[:, -1].mean():.1%} do in the end."
         )
-        if self.known == 0:
+        if self.assumed:
             parts = ", ".join(f"{name} {value:.2g}" for name, value in self.variances.items() if value > 0)
             told.append(
                 f"How far scores lie apart is assumed before the first answer (variances: {parts}), and all depends on"
@@ -146,6 +147,7 @@ class Plan:
 
 def plan(
     X: Any = None,
+    items: Any = None,
     *,
     model: BradleyTerryGP | None = None,
     n_items: int | None = None,
@@ -167,6 +169,7 @@ def plan(
     Parameters
     ----------
     X : the items, as `select` takes them; None where they have no features.
+    items : the items where the model comes first: plan(gp, X) is plan(X, model=gp).
     model : fitted BradleyTerryGP
         What is known of these items. None is the model before the first answer: then how far scores lie apart is
         assumed, as it is by BradleyTerryGP; other variances are those of a model like
@@ -191,13 +194,22 @@ def plan(
     count, level = as_whole(simulations, "simulations"), as_share(level, "level")
     if count < 2:
         raise ValueError("simulations must be at least 2, for intervals")
+    if is_gaussian_process(X) and model is None:
+        X, model = items, X
+    elif items is not None:
+        raise ValueError("items is for a model that comes first, as in plan(gp, X); leave it out")
     wanted = _as_numbers((SHOWN if target is None else TO_A_TARGET) if answers is None else answers)
     allowed = None if candidates is None else as_candidates(candidates)
+    if model is not None and n_items is not None:
+        raise ValueError("n_items is for X=None without a model; leave it out, as the model knows it")
     model = BradleyTerryGP().fit(X, n_items=n_items) if model is None else model
+    check_gaussian_process(model)
+    model.linear_of_own(X)  # which refuses other items
     asked = posterior_of(model, X).answered
     left = remaining_pairs(allowed, model.n_items_, asked).at_most()
     if left == 0:
-        raise ValueError("every pair has been answered; there is none left to ask about, and nothing to plan")
+        why = "every pair has been answered" if len(asked) else "candidates has no pair"
+        raise ValueError(f"{why}; there is none left to ask about, and nothing to plan")
     shown = np.array([0, *(number for number in wanted if number < left), *([left] if wanted[-1] >= left else [])])
     with single_threaded_blas():
         truths = model.imagined(X, rng, count)
@@ -215,6 +227,7 @@ def plan(
         known=model.learned_.count(),
         pairs_left=left,
         variances=dict(model.learned_.variances),
+        assumed=len(model.learned_.answers) == 0,
         shown=shown,
         level=level,
         target=target,
@@ -344,6 +357,8 @@ def _as_target(doubt: Any, reliability: Any) -> tuple[str, float] | None:
 
 def _as_numbers(answers: Iterable[int]) -> list[int]:
     """Ascending numbers of answers."""
+    if isinstance(answers, np.ndarray):
+        answers = answers.ravel()
     given = answers if isinstance(answers, Iterable) else [answers]
     found = sorted({as_whole(number, "answers") for number in given})
     if not found:

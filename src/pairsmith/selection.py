@@ -196,9 +196,10 @@ def select(
     model : fitted BradleyTerry or BradleyTerryGP
         A BradleyTerry is for the criteria that use one; without it one is fitted to labels and outcomes, with a ridge
         under which scores have a standard deviation of 2 beforehand. Under a BradleyTerryGP every pair is valued by
-        what its posterior leaves open, answers so far included and effects of items too: `ridge`, `item_effects` and
-        `labeled` are its own. A new answer has the weight 1 for d-optimal, p (1 - p) at the mean for local-d-optimal,
-        and the mean of p (1 - p) over what is open of that pair for averaged-d-optimal.
+        what its posterior leaves open, answers so far included and effects of items too: `ridge` and `item_effects`
+        are its own, and labels and outcomes count as far as it was fitted to them. A new answer has the weight 1 for
+        d-optimal, p (1 - p) at the mean for local-d-optimal, and the mean of p (1 - p) over what is open of that pair
+        for averaged-d-optimal.
     certify : bool or int
         Prove how close log det comes to the best possible k pairs: `bound` and `optimality` of the result. It takes
         another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound. For
@@ -228,7 +229,7 @@ def select(
     """
     began = time.perf_counter()
     if objective is None:
-        objective = "order" if is_gaussian_process(model) else "d-optimal"
+        objective = _default_objective(model)
     criterion = CRITERIA[as_name(objective, "objective", CRITERIA)]
     wanted = _as_goal(goal, top, criterion)
     algorithm = _resolved(as_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS)), criterion)
@@ -285,6 +286,18 @@ def select(
         ids=start.ids,
         diagnostics=work.diagnostics,
     )
+
+
+def _default_objective(model: Any) -> str:
+    """What is meant where nobody names an objective: one that uses the model, if there is any."""
+    if model is None:
+        return "d-optimal"
+    if is_gaussian_process(model):
+        return "order"
+    able = ", ".join(
+        name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects
+    )
+    raise ValueError(f"model is no BradleyTerryGP, so name the objective that is to use it, of {able}; or leave it out")
 
 
 def _resolved(algorithm: str, criterion: Criterion) -> str:
@@ -362,8 +375,12 @@ def _warn_of(work: Work, picked: int) -> None:
             stacklevel=3,
         )
     if picked < problem.k:
-        warnings.warn(
-            f"max_per_item={problem.max_per_item}: only {picked} of k={problem.k} pairs could be picked before every"
-            " pair left had an item at its cap; raise max_per_item or ask for fewer pairs",
-            stacklevel=3,
-        )
+        told = f"only {picked} of k={problem.k} pairs could be picked"
+        if problem.max_per_item is None:
+            told += "; ask again for the rest"
+        else:
+            told = (
+                f"max_per_item={problem.max_per_item}: {told} before every pair left had an item at its cap; raise"
+                " max_per_item or ask for fewer pairs"
+            )
+        warnings.warn(told, stacklevel=3)

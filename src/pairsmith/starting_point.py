@@ -38,7 +38,7 @@ def start_from(
     if X is not None and n_items is not None:
         raise ValueError("n_items is for X=None; X says how many items there are")
     if is_gaussian_process(model):
-        if item_effects is not None or ridge != "auto":
+        if item_effects is not None or not _is_auto(ridge):
             told = "ridge" if item_effects is None else "item_effects"
             raise ValueError(f"{told} is what a BradleyTerryGP has learned; leave it out where model is one")
         if cluster is not None and cluster.reads(X):
@@ -53,6 +53,8 @@ def start_from(
         return Start(under.features, under.ids, 1.0, under.known, under.answered, under.belief)
     if X is not None:
         return Start(*_features_of(X, cluster), ridge, item_effects)
+    if not _is_auto(ridge):
+        raise ValueError("ridge is for features, and X is None; leave it out")
     if item_effects is None:
         raise ValueError("X is None, so nothing tells items apart; give item_effects, or a BradleyTerryGP as model")
     if model is not None:
@@ -63,6 +65,10 @@ def start_from(
         raise ValueError("n_items is 1; at least two items are needed to form a pair")
     # Without features all items are the same, in one column.
     return Start(from_array(np.zeros((n_items, 1))), None, 1.0, item_effects)
+
+
+def _is_auto(ridge: Any) -> bool:
+    return isinstance(ridge, str) and ridge == "auto"
 
 
 def _features_of(X: Any, cluster: Cluster | None) -> tuple[Features, npt.NDArray[Any] | None]:

@@ -140,7 +140,7 @@ def next_pairs(
         model = fit_or_prior(snapshot) if criterion.only_effects else fit_linear(snapshot)
         objective = "d-optimal" if model is None else objective
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="max_per_item")  # a shorter round is no harm
+        warnings.filterwarnings("ignore", message=".*pairs could be picked")  # a shorter round is no harm
         return select(
             # By their rows, as pairs name them: what a campaign calls its items is no concern of the design.
             snapshot.features.reset_index(drop=True) if snapshot.features.shape[1] else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,6 +122,27 @@ def read_features(
     from pairsmith.files.items import read_items
 
     return read_items(path, id_column, features, group_by, may_lack_features=may_lack_features), None
+
+
+def read_items_of(
+    fitted: BradleyTerry | BradleyTerryGP,
+    model: Path,
+    path: Path,
+    id_column: str | None,
+    group_by: str | None = None,
+) -> Items:
+    """The items of a table with the features that this model was fitted to, made by its recipe where it has one."""
+    recipe = recipe_of(model)
+    if recipe is not None:
+        from pairsmith.recipe.from_files import read_and_apply
+
+        return read_and_apply(path, recipe, id_column, group_by, progress=sys.stderr.isatty())
+    from pairsmith.files.items import read_items
+
+    if fitted.n_features_in_ == 0:
+        return read_items(path, id_column, None, group_by)
+    names = [glob.escape(str(name)) for name in getattr(fitted, "feature_names_in_", [])]
+    return read_items(path, id_column, names, group_by, named_by="the model's feature")
 
 
 def as_answers_per_pair(given: str) -> int | Literal["auto"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -28,6 +27,7 @@ from pairsmith.cli.inputs import (
     load_model,
     making,
     matching,
+    read_items_of,
     recipe_of,
 )
 from pairsmith.cli.opening import WhichQuestion, refuse_question
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
-    from pairsmith.recipe.recipe import Recipe
 
 
 def fit(
@@ -280,10 +279,10 @@ def _to_rank(
     refuse_question(question)
     if model is None or fitted is None:
         raise ValueError("MODEL is missing: name a model that pairsmith fit wrote, or a campaign instead of items")
-    recipe = recipe_of(model)
-    features = _features(Path(items), id_column, fitted, recipe)
+    features = read_items_of(fitted, model, Path(items), id_column).features
     groups = None if group_by is None else _column(items, id_column, group_by)
     authors = None if by is None else _column(items, id_column, by)
+    recipe = None if by is None else recipe_of(model)
     told = by is None or (recipe is not None and by in recipe.written_columns)
     return _ToRank(fitted, features, groups, authors, "" if told else _not_told(f"fit with --by {by}"))
 
@@ -330,19 +329,3 @@ def _column(items: str, id_column: str | None, column: str) -> Any:
     if items.endswith(".npy"):
         raise ValueError(f"{items}: a .npy file has no columns for --by and --group-by; use a table")
     return read_raw_items(Path(items), id_column, column).groups
-
-
-def _features(
-    items: Path, id_column: str | None, fitted: BradleyTerry | BradleyTerryGP, recipe: Recipe | None
-) -> pd.DataFrame:
-    """The items of a table, with the features that the model was fitted to."""
-    if recipe is not None:
-        from pairsmith.recipe.from_files import read_and_apply
-
-        return read_and_apply(items, recipe, id_column, progress=sys.stderr.isatty()).features
-    from pairsmith.files.items import read_items
-
-    if fitted.n_features_in_ == 0:
-        return read_items(items, id_column, None).features
-    wanted = [str(name) for name in getattr(fitted, "feature_names_in_", [])]
-    return read_items(items, id_column, wanted and [glob.escape(name) for name in wanted]).features

@@ -12,7 +12,20 @@ import typer
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
 from pairsmith.cli.fitting import table_evidence
-from pairsmith.cli.inputs import FeatureColumns, IdColumn, NoFeatures, load_model, matching
+from pairsmith.cli.inputs import (
+    FeatureColumns,
+    IdColumn,
+    ImageColumns,
+    MadeBy,
+    NoFeatures,
+    TextColumns,
+    check_recipe,
+    load_model,
+    making,
+    matching,
+    read_features,
+    read_items_of,
+)
 from pairsmith.cli.output import check_writable, file_or_stdout
 from pairsmith.data.names import printable
 
@@ -60,6 +73,9 @@ def plan(
     id_column: IdColumn = None,
     features: FeatureColumns = None,
     no_features: NoFeatures = False,
+    text: TextColumns = None,
+    image: ImageColumns = None,
+    by: MadeBy = None,
     simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT")] = 8,
     seed: Annotated[int, typer.Option(help="Another one draws other simulations.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
@@ -76,16 +92,29 @@ def plan(
     if output is not None:
         check_writable(output, [Path(items), model, *(answers or [])])
     wanted: dict[str, Any] = {} if target is None else _as_target(target)
-    if no_features and features:
-        raise ValueError("--no-features leaves nothing for --features; leave one out")
+    named = {"--features": features, "--text": text, "--image": image, "--by": by}
+    other = next((option for option, value in named.items() if value), None)
+    if no_features and other:
+        raise ValueError(f"--no-features leaves nothing for {other}; leave one out")
     if model is not None and answers:
         raise ValueError("--model has answers already, and ANSWERS are others; give one of them")
+    for number in more or []:
+        if number < 1:
+            raise ValueError(f"--more must be at least 1, got {number}")
     if is_campaign(items):
-        X, fitted, groups = _of_campaign(items, model, answers, id_column, features, no_features, question=question)
+        refused = answers, id_column, features, no_features, text, image, by
+        X, fitted, groups = _of_campaign(items, model, *refused, question=question)
     else:
         opening.refuse_question(question)
         groups = None
-        X, fitted = _of_table(items, answers or [], model, id_column, None if no_features else features or [])
+        if model is not None:
+            if other or no_features:
+                raise ValueError(f"--model {model} has its own features; leave out {other or '--no-features'}")
+            fitted = _gaussian_process(model)
+            X = matching(fitted, read_items_of(fitted, model, Path(items), id_column).features)
+        else:
+            raw = {"text": text, "image": image, "by": by, **making(None, None, None, None)}
+            X, fitted = _of_table(items, answers or [], id_column, None if no_features else features or [], raw)
     from pairsmith import WithinGroups
     from pairsmith.forecast import plan as foretell
 
@@ -127,27 +156,24 @@ def _of_campaign(
     from pairsmith.campaign.learning import fit_or_prior
 
     if model is not None:
+        check_recipe(model, asked.recipe)
         fitted = _gaussian_process(model)
         return matching(fitted, asked.features), fitted, asked.groups
     return asked.features, fit_or_prior(asked), asked.groups
 
 
 def _of_table(
-    items: str, answers: list[Path], model: Path | None, id_column: str | None, features: list[str] | None
+    items: str, answers: list[Path], id_column: str | None, features: list[str] | None, raw: dict[str, Any]
 ) -> tuple[Any, BradleyTerryGP]:
-    """The items of a table, and what is known of them."""
+    """The items of a table, and what the answers say of them."""
     import pairsmith
-    from pairsmith.files.items import read_items
 
     if answers:
         X, known, weights, _, _ = table_evidence(
-            items, answers, None, None, id_column, features, may_lack_features=True
+            items, answers, None, None, id_column, features, may_lack_features=True, **raw
         )
         return X, pairsmith.BradleyTerryGP().fit(X, **known, sample_weight=weights)
-    table = read_items(Path(items), id_column, features, may_lack_features=True)
-    if model is not None:
-        fitted = _gaussian_process(model)
-        return matching(fitted, table.features), fitted
+    table, _ = read_features(Path(items), id_column, features, may_lack_features=True, **raw)
     return table.features, pairsmith.BradleyTerryGP().fit(table.features)
 
 

@@ -27,6 +27,7 @@ from pairsmith.cli.inputs import (
     making,
     matching,
     read_features,
+    read_items_of,
     recipe_of,
 )
 from pairsmith.cli.interruption import resumable
@@ -37,7 +38,8 @@ from pairsmith.recipe import check_unused
 
 if TYPE_CHECKING:
     from pairsmith.files.items import Items
-    from pairsmith.recipe.recipe import Recipe
+    from pairsmith.model.bradley_terry import BradleyTerry
+    from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.selection import Selection
 
 
@@ -228,11 +230,18 @@ def select(
         learns = needs_model and model is None
         if text or image:  # features take their time, so that what is wrong elsewhere is said before
             _check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
-        table, recipe = _read_items(Path(items), id_column, features, group_by, model, raw)
+        fitted = None if model is None else load_model(model)
+        if model is not None and fitted is not None and (not features or recipe_of(model) is not None):
+            if features or text or image:
+                raise ValueError(f"--model {model} has its own features; leave out --features, --text and --image")
+            check_unused(raw)
+            table, recipe = read_items_of(fitted, model, Path(items), id_column, group_by), None
+        else:
+            table, recipe = read_features(Path(items), id_column, features or [], group_by, **raw)
         for line in () if recipe is None else recipe.sentences():
             print(printable(line), file=sys.stderr if output is None else sys.stdout)
         known = _known(table, labels, better, answers or [], learns)
-        selection = _from_table(table, k, candidates, known, model, dask, options)
+        selection = _from_table(table, k, candidates, known, fitted, dask, options)
     if output is None:
         print_frame(selection.to_frame())
     else:
@@ -269,32 +278,12 @@ def _from_campaign(
     return dataclasses.replace(selection, ids=asked.features.index.to_numpy(dtype=object))
 
 
-def _read_items(
-    path: Path,
-    id_column: str | None,
-    features: list[str] | None,
-    group_by: str | None,
-    model: Path | None,
-    raw: dict[str, Any],
-) -> tuple[Items, Recipe | None]:
-    """The items, by the recipe of the model where it has one, and the recipe that was made for them."""
-    recipe = None if model is None else recipe_of(model)
-    if recipe is None:
-        return read_features(path, id_column, features or [], group_by, **raw)
-    if features or raw["text"] or raw["image"]:
-        raise ValueError(f"--model {model} has its own features; leave out --features, --text and --image")
-    check_unused(raw)
-    from pairsmith.recipe.from_files import read_and_apply
-
-    return read_and_apply(path, recipe, id_column, group_by, progress=sys.stderr.isatty()), None
-
-
 def _from_table(
     table: Items,
     k: int,
     candidates: Path | None,
     known: dict[str, Any],
-    model: Path | None,
+    fitted: BradleyTerry | BradleyTerryGP | None,
     dask: str | None,
     options: dict[str, Any],
 ) -> Selection:
@@ -307,7 +296,6 @@ def _from_table(
         allowed = pairsmith.WithinGroups(table.groups)
     elif candidates:
         allowed = pairsmith.PairList(read_pairs(candidates, table))
-    fitted = load_model(model) if model else None
     features = table.features if fitted is None else matching(fitted, table.features)
     X: Any = features.to_numpy()
     if fitted is not None and isinstance(fitted, pairsmith.BradleyTerryGP):  # which is slow to import

@@ -63,16 +63,24 @@ class Posterior:
 
 def is_gaussian_process(model: Any) -> bool:
     """Whether a model is one with effects of the items' own."""
-    return hasattr(model, "learned_") or type(model).__name__ == "BradleyTerryGP"
+    return not isinstance(model, type) and (hasattr(model, "learned_") or type(model).__name__ == "BradleyTerryGP")
+
+
+def check_gaussian_process(model: Any) -> None:
+    """Refuse what is no fitted BradleyTerryGP."""
+    from pairsmith.model.gaussian_process import BradleyTerryGP
+
+    if not isinstance(model, BradleyTerryGP):
+        raise ValueError(f"model must be a fitted BradleyTerryGP, got {_kind(model)}")
+    if not hasattr(model, "learned_"):
+        raise ValueError("model must be fitted; call its fit first")
 
 
 def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     """The posterior of the items X (None: those of a model without features), as a design to go on from."""
-    from pairsmith.model.gaussian_process import BradleyTerryGP
-
-    if not isinstance(model, BradleyTerryGP) or not hasattr(model, "learned_"):
-        raise ValueError("model must be fitted; call its fit first")
+    check_gaussian_process(model)
     linear, number, names = model.placed(X)
+    model.tell_if_unknown(number, names)
     learned, n = model.learned_, len(linear)
     t = len(learned.items)
     # Where in the posterior each item is that was compared, and which item is at each of those places.
@@ -112,6 +120,11 @@ def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     return Posterior(from_array(coordinates), ids, known, np.unique(between, axis=0), belief)
 
 
+def _kind(model: Any) -> str:
+    """What somebody gave for a model, for an error to speak of."""
+    return f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+
+
 def _joint(learned: Learned, coordinates: Floats, number: Ints, items: Ints) -> Joint:
     """The scores of these items: of many there are, writing out all takes longer than choosing between some."""
     return learned.joint(coordinates[items], number[items]).without_last()
@@ -121,7 +134,7 @@ def _checked(model: BradleyTerry, features: Features) -> BradleyTerry:
     from pairsmith.model.bradley_terry import BradleyTerry
 
     if not isinstance(model, BradleyTerry) or not hasattr(model, "coef_"):
-        raise ValueError("model must be a fitted BradleyTerry; call its fit first")
+        raise ValueError(f"model must be a fitted BradleyTerry, got {_kind(model)}; call its fit first")
     if len(model.coef_) != features.shape[1]:
         raise ValueError(f"model was fitted to {len(model.coef_)} features, but X has {features.shape[1]}")
     return model

@@ -12,6 +12,7 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e6  # of an answer that counts; beyond them rounding would change what is learned
 
 
 def size_if_whole(value: Any) -> int:
@@ -72,3 +73,17 @@ def check_items(array: Ints, n: int, name: str) -> None:
     outside = (array < 0) | (array >= n)
     if np.any(outside):
         raise ValueError(f"{name} holds {array[outside][0]}, but the rows of X are numbered 0 to {n - 1}")
+
+
+def one_for_each(values: npt.ArrayLike, name: str, of: str) -> npt.NDArray[np.object_]:
+    """A plain list, as objects; `of` says in the error what there is one for."""
+    found = np.asarray(values, dtype=object)
+    if isinstance(values, str) or found.ndim != 1:
+        raise ValueError(f"{name} must be a list with one for each {of}")
+    return found
+
+
+def improper_weights(weights: Floats) -> Bools:
+    """Which are neither 0 nor between the least and the most that an answer may weigh."""
+    proper: Bools = (weights == 0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
+    return ~proper

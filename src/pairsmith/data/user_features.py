@@ -18,8 +18,7 @@ def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
     columns = None
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is a path, {X}; read it first, or give a client whose workers can")
-    if hasattr(X, "collect"):
-        raise ValueError("X is a lazy frame; pass X.collect()")
+    _refuse_lazy(X)
     if hasattr(X, "tocsr"):
         raise ValueError("X is a sparse matrix; pass X.toarray()")
     X, names = without_ids(X)
@@ -105,6 +104,9 @@ def checked_table(X: Any) -> tuple[Any, Any]:
 
     Refused are masks, whole numbers that float64 cannot hold, and missing or infinite numbers.
     """
+    if isinstance(X, str | os.PathLike):
+        raise ValueError(f"X is a path, {X}; read it first")
+    _refuse_lazy(X)
     X, names = without_ids(X)
     check_exact(X, names)
     columns = list(X.columns) if _is_frame(X) else None
@@ -118,7 +120,25 @@ def checked_table(X: Any) -> tuple[Any, Any]:
             numbers = array.astype(np.float64, copy=False) if array.dtype.kind in "biufO" else None
     if numbers is not None and numbers.ndim == 2 and numbers.size:
         check_finite(from_array(numbers), columns, names)
+    if numbers is None and columns is not None:
+        _refuse_words(X)
     return X, names
+
+
+def _refuse_lazy(X: Any) -> None:
+    if hasattr(X, "collect"):
+        raise ValueError("X is a lazy frame; pass X.collect()")
+
+
+def _refuse_words(frame: Any) -> None:
+    """Name the first column of a frame whose values are no numbers."""
+    for name, column in _columns(frame):
+        try:
+            np.asarray(column.to_list(), dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(
+                f"X: column {name!r} is not numeric ({column.dtype}); drop it or turn it into numbers"
+            ) from None
 
 
 def check_exact(X: Any, names: Any = None) -> None:
@@ -201,8 +221,8 @@ def _not_finite(low: int, block: npt.NDArray[Any]) -> _Holes | None:
     return _Holes(low + row, column, missing.sum(axis=0), (~finite & ~missing).sum(axis=0))
 
 
-def check_ids(ids: npt.NDArray[Any]) -> None:
-    """Refuse ids that are missing, or that do not tell items apart."""
+def check_unique(ids: npt.NDArray[Any]) -> None:
+    """Refuse ids that are missing, or that two items share."""
     import pandas as pd
 
     try:
@@ -213,6 +233,13 @@ def check_ids(ids: npt.NDArray[Any]) -> None:
         raise ValueError(f"X has no id at row {int(np.argmax(missing))}; give every item one")
     if again.any():
         raise ValueError(f"X has more than one item with the id {ids[int(np.argmax(again))]!r}; ids must be unique")
+
+
+def check_ids(ids: npt.NDArray[Any]) -> None:
+    """Refuse ids that are missing, or that people could not tell apart."""
+    import pandas as pd
+
+    check_unique(ids)
     bare = pd.Series([name.strip() if isinstance(name, str) else name for name in ids], dtype=object)
     if (again := bare.duplicated()).any():
         one, other = ids[bare == bare[int(np.argmax(again))]][:2]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.arrays import LEAST_WEIGHT, MOST_WEIGHT, Floats, Ints, improper_weights
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, as_ids
 from pairsmith.files.write_table import as_written
@@ -68,9 +68,13 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
     counts = np.ones(len(table))
     if "count" in table.columns:
         counts = pd.to_numeric(table["count"], errors="coerce").to_numpy(dtype=np.float64)
-        if not np.all(counts >= 0):
-            row = table.index[int(np.argmax(~(counts >= 0)))] + 1
-            raise ValueError(f"{path}: row {row} has no proper count; use a number >= 0")
+        if (odd := improper_weights(counts)).any():
+            row = table.index[int(np.argmax(odd))] + 1
+            raise ValueError(
+                f"{path}: row {row} has no proper count; use 0 or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+            )
+        if len(counts) and not counts.any():
+            raise ValueError(f"{path}: every count is 0, so that there are no answers")
     who = next((name for name in raters if name in table.columns), None)
     named = None if who is None else as_ids(table[who], path).to_numpy(dtype=object)
     return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items))

@@ -59,11 +59,13 @@ def read_items(
     features: Sequence[str] | None = (),
     group_by: str | None = None,
     may_lack_features: bool = False,
+    named_by: str = "--features",
 ) -> Items:
     """Items with their ids, numeric features and, if asked for, the group each belongs to.
 
     `features` are column names or patterns such as "f_*"; without any, every column counts that is neither the
-    id nor the group, of which there must be one unless `may_lack_features`. None means no features.
+    id nor the group, of which there must be one unless `may_lack_features`. None means no features. `named_by` says in
+    errors who named them.
     """
     if path.suffix == ".npy":
         if id_column or features or group_by:
@@ -74,7 +76,7 @@ def read_items(
 
     raw = read_raw_items(path, id_column, group_by)
     key, columns = raw.key, [raw.key, *raw.table.columns]
-    chosen = [] if features is None else feature_columns(columns, key, group_by, features, path)
+    chosen = [] if features is None else feature_columns(columns, key, group_by, features, path, named_by)
     if not chosen and features is not None and not may_lack_features:
         raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     values = raw.table[chosen]
@@ -124,14 +126,19 @@ def read_raw_items(
 
 
 def feature_columns(
-    columns: list[str], key: str, group_by: str | None, patterns: Sequence[str], path: Path
+    columns: list[str],
+    key: str,
+    group_by: str | None,
+    patterns: Sequence[str],
+    path: Path,
+    named_by: str = "--features",
 ) -> list[str]:
     """The columns that match the patterns, or, without any, all but those of ids and groups."""
     chosen = [name for name in columns if name not in (key, group_by, "id")]
     if patterns:
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in columns):
-                raise ValueError(f"{path}: no column matches --features {pattern!r}; it has {', '.join(columns)}")
+                raise ValueError(f"{path}: no column matches {named_by} {pattern!r}; it has {', '.join(columns)}")
         chosen = [name for name in columns if any(fnmatchcase(name, pattern) for pattern in patterns)]
         for name, option in ((key, "--id"), (group_by, "--group-by")):
             if name in chosen:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from pairsmith.data.arrays import Bools, Floats, Ints
+from pairsmith.data.arrays import Bools, Floats, Ints, one_for_each
 from pairsmith.model.evidence import Given
 from pairsmith.model.posterior import Answers, summed
 
@@ -38,9 +38,10 @@ def merged(given: Given, raters: Any) -> tuple[Answers, Ints, list[Any], Places]
         first, second = np.minimum(first, second), np.maximum(first, second)
         wins = np.where(turned, -wins, wins)
     else:
-        if len(raters) != len(given.pairs):
-            raise ValueError(f"raters names {len(raters)} people for {len(given.pairs)} comparisons; give one for each")
-        rater, found = pd.factorize(np.asarray(raters, dtype=object))
+        people = one_for_each(raters, "raters", "comparison")
+        if len(people) != len(given.pairs):
+            raise ValueError(f"raters names {len(people)} people for {len(given.pairs)} comparisons; give one for each")
+        rater, found = pd.factorize(people)
         if np.any(rater < 0):
             raise ValueError(f"raters: answer number {int(np.argmax(rater < 0))} has none; give every answer one")
         names = list(found)

@@ -80,6 +80,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
         comparisons : (m, 2) pairs of row numbers.
         outcomes : +1 where the first was preferred, -1 where the second, 0 for a tie (half a win each way).
         sample_weight : weights of the labels, followed by those of the comparisons; a pair asked five times weighs 5.
+            Each is 0 or from 1e-9 to 1e6.
         """
         evidence = gather(self, X, y, labeled, comparisons, outcomes, sample_weight)
         check_ridge(self.ridge, "ridge")

@@ -11,8 +11,19 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from pairsmith.data.arrays import Bools, Floats, Ints, as_items, as_ordered_pairs, check_items, refuse_masked
-from pairsmith.data.user_features import checked_table
+from pairsmith.data.arrays import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    Bools,
+    Floats,
+    Ints,
+    as_items,
+    as_ordered_pairs,
+    check_items,
+    improper_weights,
+    refuse_masked,
+)
+from pairsmith.data.user_features import check_unique, checked_table
 from pairsmith.model.logistic import slices_in_cache
 
 if TYPE_CHECKING:
@@ -91,6 +102,8 @@ def check(
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         refuse_masked(given, name)
     X, names = checked_table(X)
+    if names is not None:
+        check_unique(names.to_numpy(dtype=object))
     if spare and getattr(X, "shape", (1, 1))[1:] == (0,):
         X, estimator.n_features_in_ = np.zeros((len(X), 0)), 0
     elif labeled is None and comparisons is None and not (spare and y is None):  # as any estimator of scikit-learn is
@@ -115,6 +128,12 @@ def check(
             raise ValueError(
                 f"{error} Give one weight for each of {len(items)} labels and {len(pairs)} comparisons, in that order"
             ) from None
+    odd = improper_weights(weights)
+    if odd.any():
+        raise ValueError(
+            f"sample_weight must be 0 or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; number {int(np.argmax(odd))} is"
+            f" {weights[odd][0]:g}"
+        )
     side = np.where(labels == classes[1], 1.0, -1.0) if len(labels) else np.zeros(0)
     return Given(X, names, items, side, pairs, wins, weights, classes)
 

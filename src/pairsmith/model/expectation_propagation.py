@@ -21,10 +21,13 @@ from pairsmith.model.posterior import Answers, GapPosterior, Posterior, ScorePos
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(24)  # in each of three panels: errors of moments are below 1e-6
 _NEAR_MODE = 0.1  # so well the mode of a tilted density is found, in the least standard deviation it can have
-_EDGE, _EDGE_HALVINGS = 19.0, 12  # a density is integrated to where it has fallen by exp(-19), found to 1 in 4,000
-_CURVED = 6.0  # beyond it log sigma is a straight line or nothing, to 0.003: what is smooth needs no panel of its own
+_EDGE, _EDGE_HALVINGS = 19.0, 12  # a density is integrated to where it has fallen by exp(-19), found to 1 in 4,000 ...
+_EDGE_WITHIN = 0.25  # ... or, where that is more, to this share of the least standard deviation it can have
+_CURVED = 6.0  # beyond it log sigma is a straight line or nothing, to 0.003: what is smooth needs no panel of its own.
+# With n answers to a pair there are n log sigma, which is so beyond _CURVED + log n.
 _HASTY = 20  # sweeps in which sites move all the way to what they should be; if they have not settled, then half way
-_LEAST_CAVITY = 1e-4  # of the marginal precision: below it a site is left as it is for a sweep
+_LEAST_CAVITY = 1e-7  # of the marginal precision: rounding leaves no less of it where one pair has all the answers
+_LEAST_VARIANCE = 1e-12  # of a gap; two items that are alike in all that the model knows of them have none
 _LEAST_SITE = 1e-8  # of the precision of its cavity: what an answer tells at least, so that its site can be divided by
 
 P = TypeVar("P", Posterior, ScorePosterior, GapPosterior)
@@ -39,6 +42,7 @@ class Propagated(Generic[P]):
     evidence: float  # log of the probability of the answers under the prior
     cavity_mean: Floats  # of each gap, as all answers but those to this pair tell it
     cavity_variance: Floats
+    moving: float  # how far the gap that is furthest from settled still moved, as a share of its standard deviation
 
 
 def propagate(
@@ -59,9 +63,11 @@ def propagate(
     for sweep in range(sweeps):
         posterior = posterior_of(sites)
         mean, variance = posterior.gaps(answers)
-        precision = 1 / variance - sites.tau
-        usable = precision * variance > _LEAST_CAVITY
-        precision = np.where(usable, precision, _LEAST_CAVITY / variance)
+        variance = np.maximum(variance, _LEAST_VARIANCE)
+        left = 1 - sites.tau * variance  # of the precision, without the site
+        # While sites do not agree yet, one may claim more than is known: it is left as it is for a sweep.
+        usable = left > -_LEAST_CAVITY
+        precision = np.where(left > _LEAST_CAVITY, 1 / variance - sites.tau, _LEAST_CAVITY / variance)
         cavity_mean = (mean / variance - sites.nu) / precision
         log_mass, tilted_mean, tilted_variance = tilted(cavity_mean, 1 / precision, answers)
         # Each site is scaled so that it has the mass of its likelihood in its cavity.
@@ -70,16 +76,18 @@ def propagate(
         scaled = log_mass + 0.5 * np.log1p(sites.tau / precision) - own
         evidence = float(np.sum(scaled) - 0.5 * posterior.logdet + 0.5 * sites.nu @ mean)
         off = np.maximum(np.abs(tilted_mean - mean) / np.sqrt(variance), np.abs(np.log(tilted_variance / variance)))
-        if np.max(off, initial=0.0) < tolerance:
+        moving = float(np.max(off, initial=0.0))
+        if moving < tolerance:
             break
         tau, nu = _site(cavity_mean, precision, tilted_mean, tilted_variance)
         moved = np.where(usable & (off >= at_rest), 1.0 if sweep < _HASTY else 0.5, 0.0)
         sites = Sites(sites.tau + moved * (tau - sites.tau), sites.nu + moved * (nu - sites.nu))
-    return Propagated(posterior, sites, evidence, cavity_mean, 1 / precision)
+    return Propagated(posterior, sites, evidence, cavity_mean, 1 / precision, moving)
 
 
 def told_alone(mean: Floats, variance: Floats, answers: Answers) -> tuple[Floats, Floats]:
     """tau and nu of answers to pairs, by what is known of each gap without them."""
+    variance = np.maximum(variance, _LEAST_VARIANCE)
     _, tilted_mean, tilted_variance = tilted(mean, variance, answers)
     return _site(mean, 1 / variance, tilted_mean, tilted_variance)
 
@@ -117,12 +125,14 @@ def tilted(mean: Floats, variance: Floats, answers: Answers) -> tuple[Floats, Fl
     sides = np.array([[-1.0], [1.0]])
     inside = np.broadcast_to(mode, (2, len(mode)))
     outside = mode + sides * (np.sqrt(2 * _EDGE) + _NEAR_MODE) * deviation  # at least as curved as the normal
-    for _ in range(_EDGE_HALVINGS):
+    wider = np.max(deviation / near, initial=1.0) * _NEAR_MODE * np.sqrt(2 * _EDGE) / _EDGE_WITHIN
+    for _ in range(max(_EDGE_HALVINGS, int(np.ceil(np.log2(wider))))):
         middle = 0.5 * (inside + outside)
         ended = height(middle) < top - _EDGE
         inside, outside = np.where(ended, inside, middle), np.where(ended, middle, outside)
     begin, end = outside
-    cuts = np.array([begin, np.clip(-_CURVED, begin, end), np.clip(_CURVED, begin, end), end])
+    curved = _CURVED + np.log(np.maximum(total, 1.0))
+    cuts = np.array([begin, np.clip(-curved, begin, end), np.clip(curved, begin, end), end])
     half, middle = 0.5 * np.diff(cuts, axis=0), 0.5 * (cuts[1:] + cuts[:-1])
     h = (middle[:, None] + half[:, None] * _NODES[:, None]).reshape(3 * len(_NODES), len(mean))
     density = np.exp(height(h) - top) * (half[:, None] * _SHARES[:, None]).reshape(h.shape)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -37,8 +38,8 @@ from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
 from pairsmith.model.logistic import average
 from pairsmith.model.parts import PARTS
-from pairsmith.model.saved_gaussian_process import SavedGP
-from pairsmith.model.variances import fixed_variances
+from pairsmith.model.saved_gaussian_process import SavedGP, storable_parameters
+from pairsmith.model.variances import fixed_variances, without_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,18 +120,13 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         y, labeled, comparisons, outcomes, sample_weight : as of BradleyTerry.fit.
         raters : who gave each of the answers to `comparisons`. The first of a pair is taken for the one shown first.
         """
-        fixed, landmarks, rng = (
-            fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items),
-            as_whole(self.landmarks, "landmarks"),
-            as_generator(self.random_state),
-        )
+        fixed, landmarks, rng = self._fixed(), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
         given = check(self, items_of(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
         answers, rater, names, self._places = merged(given, raters)
         print_of_X = fingerprint.of_arrays(given.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
         map = self.learned_.map if same_items else FeatureMap.of(given.X, landmarks, rng)
-        if not map.used.any():
-            fixed |= {"linear": 0.0, "smooth": 0.0}
+        fixed = without_features(fixed) if not map.used.any() else fixed
         previous = self.learned_ if same_items and self.learned_.still_holds(fixed, answers) else None
         self.classes_, self.n_items_ = given.classes, len(given.X)
         self.ids_, self.fingerprint_ = given.names, print_of_X
@@ -152,20 +148,14 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         It needs none of the earlier answers, so a model that was loaded will do. The new ones are those of an average
         rater without a side. As with warm_start, variances are kept until there are a fifth more answers.
         """
-        linear, number, _ = self.placed(X)
-        if not np.array_equal(number, np.arange(self.n_items_)):
-            raise ValueError("X must have the items that the model was fitted to, all of them and in that order")
+        linear = self.linear_of_own(X)
         pairs = as_ordered_pairs(comparisons, "comparisons")
         check_items(pairs, self.n_items_, "comparisons")
         wins = as_outcomes(outcomes, len(pairs))
         before, more = self.learned_.numbered(self.n_items_), of_nobody(pairs, wins)
         answers = before.joined(more)
-        fixed, rng = (
-            fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items),
-            as_generator(self.random_state),
-        )
-        if not self.learned_.map.used.any():
-            fixed |= {"linear": 0.0, "smooth": 0.0}
+        fixed, rng = self._fixed(), as_generator(self.random_state)
+        fixed = without_features(fixed) if not self.learned_.map.used.any() else fixed
         previous = self.learned_ if self.learned_.still_holds(fixed, answers) else None
         found = copy.copy(self)
         found.__dict__.pop("_places", None)
@@ -176,12 +166,13 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
     def imagined(self, X: Any, rng: np.random.Generator, count: int) -> Floats:
         """(count, n) scores of the items that it was fitted to, as they could be: see `model.imagined`."""
-        free = tuple(
-            name
-            for name in PARTS
-            if name not in fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items)
-        )
-        return imagined_scores(self.learned_, self.placed(X)[0], free, rng, count)
+        fixed = self._fixed()
+        free = tuple(name for name in PARTS if name not in fixed)
+        return imagined_scores(self.learned_, self.linear_of_own(X), free, rng, count)
+
+    def _fixed(self) -> dict[str, float]:
+        """The variances that are not learned."""
+        return fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items)
 
     def _conclude(self, linear: Floats, figures: dict[str, float] | None = None) -> None:
         """What follows from what was learned; `linear` are the coordinates of all items, unless figures are known."""
@@ -287,16 +278,19 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         make of makers and groups together (`pairsmith.model.ranking`). It is about all that they could make: intervals
         count that these items are a sample of it. X must have a column for each maker, or the prior, to which all items
         are alike, draws makers together, and intervals are too narrow. In simulations (experiments/authors.py), 90%
-        intervals of 3 to 20 makers covered 89 to 93% of the truth with 12 items each, and 89 to 95% with 4.
+        intervals of 3 to 20 makers covered 89 to 93% of the truth with 12 items each, and 87 to 94% with 4.
 
         In simulations from the model (experiments/intervals.py), with 60 items and 200 to 1,000 answers, 90% intervals
         covered 87 to 93% of the true scores where items have effects of their own, 88 to 89% where they have none and
-        the model is told so (items=False), and 97 to 98% where it is not told; with 100 answers 85 to 93%, 87% and 96
+        the model is told so (items=False), and 97 to 98% where it is not told; with 100 answers 84 to 93%, 87% and 96
         to 97%, as the variances, which few answers hardly tell, are taken for known.
         """
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
-        joint, n, names = self._scores(X)
+        linear, number, names = self.placed(X)
+        if len(linear) == self.n_items_ and (names is None or self.ids_ is None):
+            self.tell_if_unknown(number, names)  # as it may be meant to be the same table
+        joint, n = self.learned_.joint(self.learned_.coordinates(linear), number), len(linear)
         if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or not 1 <= top <= n):
             raise ValueError(f"top must be a number of items from 1 to {n}, got {top!r}")
         joint, rng = joint.without_last(), as_generator(self.random_state)
@@ -330,7 +324,14 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         ids = None if self.ids_ is None else self.ids_.to_list()
         figures = {"doubt": self.doubt_, "reliability": self.reliability_} | self.shares_
         SavedGP(
-            self.learned_, np.asarray(self.classes_), names.tolist(), ids, self.n_items_, self.fingerprint_, figures
+            self.learned_,
+            storable_parameters(self.get_params()),
+            np.asarray(self.classes_),
+            names.tolist(),
+            ids,
+            self.n_items_,
+            self.fingerprint_,
+            figures,
         ).write(path, None if recipe is None else recipe.to_json())
 
     @staticmethod
@@ -339,7 +340,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         import pandas as pd
 
         saved = SavedGP.read(path)
-        model = BradleyTerryGP()
+        model = BradleyTerryGP(**saved.parameters)
         model.learned_, model.classes_, model.n_items_ = saved.learned, saved.classes, saved.n_items
         model.raters_ = None
         model._conclude(np.zeros((0, 0)), saved.figures)
@@ -362,6 +363,23 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         else:
             X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
         return self.learned_.map.linear(X), self._numbers(X, names), names
+
+    def linear_of_own(self, X: Any = None) -> Floats:
+        """Linear coordinates of the items that it was fitted to; other items, or another order, are refused."""
+        linear, number, _ = self.placed(X)
+        if not np.array_equal(number, np.arange(self.n_items_)):
+            raise ValueError("X must have the items that the model was fitted to, all of them and in that order")
+        return linear
+
+    def tell_if_unknown(self, number: Ints, names: Any) -> None:
+        """Warn where none of these items was there at the fit, though answers were: their own answers do not count."""
+        if np.all(number < 0) and len(self.learned_.answers):
+            by_ids = names is not None and self.ids_ is not None
+            warnings.warn(
+                "no item of X is one that the model was fitted to, so that only their features count; it knows items"
+                f" by {'their ids' if by_ids else 'the whole table, in its order and to the last digit, or by ids'}",
+                stacklevel=3,
+            )
 
     def _scores(self, X: Any) -> tuple[Joint, int, Any]:
         """The joint posterior of these items and the threshold, how many items, and their ids where X has any."""

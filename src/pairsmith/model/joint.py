@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cholesky
 from scipy.special import ndtr
 
 from pairsmith.data.arrays import Floats, Ints
@@ -114,9 +115,7 @@ class Joint:
         """(count, n) scores drawn from the joint posterior."""
         found = rng.standard_normal((count, self.spread.shape[1])) @ self.spread.T + self.mean
         if len(self.compared):
-            values, vectors = np.linalg.eigh(self.effects)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            found[:, self.compared] += rng.standard_normal((count, len(self.compared))) @ root.T
+            found[:, self.compared] += rng.standard_normal((count, len(self.compared))) @ _root(self.effects).T
         return found + rng.standard_normal((count, len(self.mean))) * np.sqrt(self.own)
 
     def ranks(self, rng: np.random.Generator, level: float, top: int | None) -> tuple[Ints, Ints, Floats | None]:
@@ -135,6 +134,16 @@ class Joint:
         best = np.argpartition(-scores, top - 1, axis=1)[:, :top]
         found: Floats = np.bincount(best.ravel(), minlength=scores.shape[1]) / len(scores)
         return found
+
+
+def _root(covariance: Floats) -> Floats:
+    """R with R R' the covariance: its Cholesky factor, the fastest to find, or where there is none, another."""
+    try:
+        root: Floats = cholesky(covariance, lower=True)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def some_of(n: int, rng: np.random.Generator) -> Ints:

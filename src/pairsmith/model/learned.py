@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.blas import single_threaded_blas
@@ -23,7 +25,8 @@ _MOST_ANSWERS = 10_000  # that variances are learned from, however few the items
 _GROWTH = 1.2  # variances are learned again once there are this many times as many answers
 _CLOSE = 1.0  # nats of evidence that another scale may gain once variances are right for it
 _RARER = 1.0  # nats by which another scale is less likely beforehand than the usual one; few answers cannot tell
-_FINELY = 0.001  # the tolerance of expectation propagation once variances are known
+_FINELY = 0.001  # the tolerance of expectation propagation once variances are known ...
+_UNSETTLED = 0.05  # ... and what is worth telling of where it ends before it has reached that
 _SMALL = 1500  # items up to which factorizations are faster on one thread
 
 
@@ -40,7 +43,7 @@ class Learned:
     answers: Answers  # between `items`, by their places there
     sites: Sites
     evidence: float
-    learned_from: int  # so many answers there were when the variances were learned
+    learned_from: float  # so many answers and labels there were when the variances were learned
     parts: Parts  # the coordinates of `items`, and of the threshold
     posterior: Posterior  # of the scores of `items`, and of the threshold
 
@@ -55,9 +58,7 @@ class Learned:
 
     def count(self) -> int:
         """How many answers to pairs of items these are; labels are none."""
-        answers = self.answers
-        between = answers.second < len(self.items)
-        return round(float(np.sum((answers.won + answers.lost)[between])))
+        return round(self.answers.part(self.answers.second < len(self.items)).total())
 
     @cached_property
     def propagated(self) -> Propagated[Posterior]:
@@ -67,7 +68,7 @@ class Learned:
     def still_holds(self, fixed: dict[str, float], answers: Answers) -> bool:
         """Whether these variances will do: the same parts are asked for, and there are hardly more answers."""
         same = all(self.variances[name] == fixed[name] if name in fixed else self.variances[name] > 0 for name in PARTS)
-        return same and len(answers) <= _GROWTH * self.learned_from
+        return same and answers.total() <= _GROWTH * self.learned_from
 
     def shares(self, Psi: Floats) -> dict[str, float]:
         """Of the variance that scores of items with these coordinates have beforehand: how much is of each part."""
@@ -124,7 +125,7 @@ def learn_from(
         sites, known = _carried_over(previous, linear, answers, items, threshold, own)
     else:
         variances, scale, sites = _likeliest(linear[items], map, own, threshold, fixed, rng)
-        learned_from = len(answers)
+        learned_from = answers.total()
     known = known if go_on else None
     with _threads(len(items)):
         parts = parts_of(map, linear[items], threshold, variances, scale)
@@ -134,6 +135,13 @@ def learn_from(
             found = form.propagate_from(variances, own, sites, known, _FINELY)
         else:
             found = form.propagate(variances, own, sites, _FINELY)
+    if found.moving > _UNSETTLED:
+        warnings.warn(
+            f"the posterior has not settled: a difference of two scores still moves by {found.moving:.2g} of its"
+            " standard deviation; scores and intervals are rough, so look for answers with extreme weights",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     posterior = (
         found.posterior if isinstance(found.posterior, Posterior) else posterior_of(parts, variances, own, found.sites)
     )
@@ -181,7 +189,7 @@ def _likeliest(
                 for variances in (best.variances, start)
             )
             close = best.worth - _CLOSE
-            noise = best.found.evidence < -np.log(2) * np.sum(answers.won + answers.lost) + _CLOSE
+            noise = best.found.evidence < -np.log(2) * answers.total() + _CLOSE
             looks = [look for look in [max(same, key=lambda look: look[1].worth)] if look[1].worth > close]
             looks += [look for look in anew if noise or look[1].worth > close]
             most = best.worth

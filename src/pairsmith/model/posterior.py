@@ -63,6 +63,10 @@ class Answers:
     def __len__(self) -> int:
         return len(self.first)
 
+    def total(self) -> float:
+        """How many answers there are, each as often as it was given."""
+        return float(np.sum(self.won + self.lost))
+
     def part(self, which: Ints | Bools) -> Answers:
         """Some of them."""
         return Answers(*(getattr(self, field.name)[which] for field in fields(self)))

@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri, stdtrit
 
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.arrays import Floats, Ints, one_for_each
 from pairsmith.model.joint import Joint
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _numbered(values: npt.ArrayLike, count: int, name: str) -> tuple[Ints, list[
     """Which of the different values each is, and these, as they come."""
     import pandas as pd
 
-    number, found = pd.factorize(np.asarray(values, dtype=object))
+    number, found = pd.factorize(one_for_each(values, name, "item"))
     if len(number) != count:
         raise ValueError(f"{name} has {len(number)} values, but there are {count} items; give one for each")
     if np.any(number < 0):

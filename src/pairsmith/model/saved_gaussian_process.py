@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pairsmith.data.arrays import Floats, Ints
 from pairsmith.files.write import write_whole
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import Learned, parts_of, posterior_of
@@ -22,6 +23,7 @@ from pairsmith.model.posterior import Answers, Sites
 from pairsmith.model.saved import read_checked
 
 VERSION = 2
+PARAMETERS = ("linear", "smooth", "items", "landmarks", "better", "warm_start", "random_state")  # of BradleyTerryGP
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class SavedGP:
     """What is kept of a fitted model."""
 
     learned: Learned
+    parameters: dict[str, Any]  # that the model was made with
     classes: npt.NDArray[Any]
     features: list[Any]  # the names of its columns, or their numbers where they had none
     ids: list[Any] | None  # of the items, where they had any
@@ -38,9 +41,11 @@ class SavedGP:
 
     def write(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
         """Write the file, whole or not at all; `recipe` is what made the features, as JSON."""
+        _check_ids(self.ids)
         learned, map = self.learned, self.learned.map
         content = {
             "pairsmith model": VERSION,
+            "parameters": self.parameters,
             "variances": learned.variances | {"scale": learned.scale},
             "figures": self.figures,
             "classes": self.classes.tolist(),
@@ -73,58 +78,92 @@ class SavedGP:
         return read_checked(path, VERSION, _checked)
 
 
+def storable_parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a model as JSON takes them; a generator cannot be saved, and the usual seed stands for it."""
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+    seed = plain["random_state"]
+    return plain | {"random_state": seed if seed is None or isinstance(seed, int) else 0}
+
+
+def _check_ids(ids: list[Any] | None) -> None:
+    """Refuse ids that JSON does not give back as they are."""
+    for at, name in enumerate(ids or []):
+        if not isinstance(name, str | int | float):
+            raise ValueError(
+                f"the id of item {at}, {name!r}, is neither text nor a number, so that a model that is loaded would not"
+                " know it; give X ids that are, such as its str()"
+            )
+
+
 def _checked(content: Any) -> SavedGP:
     """The model that a file holds."""
-
-    def floats(values: Any, *shape: int) -> npt.NDArray[np.float64]:
-        found = np.array(values, dtype=np.float64).reshape(shape)
-        if not np.isfinite(found).all():
-            raise ValueError("a number is not finite")
-        return found
-
-    def places(values: Any, below: int) -> npt.NDArray[np.int64]:
-        found = np.array(values, dtype=np.int64)
-        if found.ndim != 1 or np.any(found < 0) or np.any(found >= below):
-            raise ValueError("a number is no place")
-        return found
-
-    columns = content["columns"]
-    used = np.array(columns["used"], dtype=bool)
-    d = int(used.sum())
-    landmarks = floats(columns["landmarks"], -1, d) if d else np.zeros((0, 0))
-    center, scale = floats(columns["center"], d), floats(columns["scale"], d)
-    map = FeatureMap(used, center, scale, landmarks, float(columns["median distance"]))
-    n = int(content["items"])
-    items = places(content["compared"]["items"], n)
-    linear = floats(content["compared"]["coordinates"], len(items), d)
-    threshold = bool(content["threshold"])
-    answers, count = content["answers"], len(content["answers"]["first"])
-    ends = [places(answers[name], len(items) + threshold) for name in ("first", "second")]
-    weights = [floats(answers[name], count) for name in ("won", "lost", "slope", "shift")]
-    sites = Sites(*(floats(content["sites"][name], count) for name in ("tau", "nu")))
-    variances = {name: float(content["variances"][name]) for name in PARTS}
-    smooth_scale = float(content["variances"]["scale"])
-    if len(used) != len(content["features"]) or len(content["classes"]) != 2 or min(variances.values()) < 0:
+    map, n = _checked_map(content["columns"]), int(content["items"])
+    if len(map.used) != len(content["features"]) or len(content["classes"]) != 2:
         raise ValueError("the parts do not agree")
     if content["ids"] is not None and len(content["ids"]) != n:
         raise ValueError("the parts do not agree")
-    parts = parts_of(map, linear, threshold, variances, smooth_scale)
-    between = Answers(ends[0], ends[1], *weights)
-    learned = Learned(
+    parameters = dict(content.get("parameters", {}))  # earlier versions wrote none
+    if not set(parameters) <= set(PARAMETERS):
+        raise ValueError("a parameter is unknown")
+    return SavedGP(
+        _checked_learned(content, map, n),
+        parameters,
+        np.array(content["classes"]),
+        content["features"],
+        content["ids"],
+        n,
+        content["fingerprint"],
+        {str(name): float(value) for name, value in content["figures"].items()},
+    )
+
+
+def _checked_map(columns: Any) -> FeatureMap:
+    used = np.array(columns["used"], dtype=bool)
+    d = int(used.sum())
+    landmarks = _floats(columns["landmarks"], -1, d) if d else np.zeros((0, 0))
+    center, scale = _floats(columns["center"], d), _floats(columns["scale"], d)
+    return FeatureMap(used, center, scale, landmarks, float(columns["median distance"]))
+
+
+def _checked_learned(content: Any, map: FeatureMap, n: int) -> Learned:
+    items = _places(content["compared"]["items"], n)
+    linear = _floats(content["compared"]["coordinates"], len(items), int(map.used.sum()))
+    threshold = bool(content["threshold"])
+    given, count = content["answers"], len(content["answers"]["first"])
+    first, second = (_places(given[name], len(items) + threshold) for name in ("first", "second"))
+    answers = Answers(first, second, *(_floats(given[name], count) for name in ("won", "lost", "slope", "shift")))
+    sites = Sites(*(_floats(content["sites"][name], count) for name in ("tau", "nu")))
+    variances = {name: float(content["variances"][name]) for name in PARTS}
+    if min(variances.values()) < 0:
+        raise ValueError("a variance is negative")
+    scale = float(content["variances"]["scale"])
+    parts = parts_of(map, linear, threshold, variances, scale)
+    return Learned(
         map,
         variances,
-        smooth_scale,
+        scale,
         items,
         linear,
         threshold,
-        between,
+        answers,
         sites,
         float(content["evidence"]),
-        int(content["learned from"]),
+        float(content["learned from"]),
         parts,
-        posterior_of(parts, variances, between, sites),
+        posterior_of(parts, variances, answers, sites),
     )
-    figures = {str(name): float(value) for name, value in content["figures"].items()}
-    return SavedGP(
-        learned, np.array(content["classes"]), content["features"], content["ids"], n, content["fingerprint"], figures
-    )
+
+
+def _floats(values: Any, *shape: int) -> Floats:
+    found = np.array(values, dtype=np.float64).reshape(shape)
+    if not np.isfinite(found).all():
+        raise ValueError("a number is not finite")
+    return found
+
+
+def _places(values: Any, below: int) -> Ints:
+    """Numbers of items, of which there are so many."""
+    found = np.array(values, dtype=np.int64)
+    if found.ndim != 1 or np.any(found < 0) or np.any(found >= below):
+        raise ValueError("a number is no place")
+    return found

@@ -55,6 +55,15 @@ def fixed_variances(**parts: Any) -> dict[str, float]:
     return fixed
 
 
+def without_features(fixed: dict[str, float]) -> dict[str, float]:
+    """The variances that are not learned where no feature differs between items: those of the features are 0."""
+    if fixed.get("items") == 0:
+        raise ValueError(
+            "items=False leaves the features alone, and there is none that differs between items; leave it out"
+        )
+    return fixed | {"linear": 0.0, "smooth": 0.0}
+
+
 @dataclass(frozen=True)
 class Evaluated:
     """Variances, what the answers tell under them, and how well they explain the answers."""
