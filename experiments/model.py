@@ -1,4 +1,4 @@
-"""How well BradleyTerryGP ranks, and how truly it says how well: against linear models and choix, on nine data sets.
+"""How well BradleyTerryGP ranks, and how truly it says how well: against linear models and choix, on eleven sets.
 
     python experiments/model.py --data folder                      # 30 repetitions, an hour or two on two cores
     python experiments/model.py --quick                            # a few minutes, into figures/

@@ -32,6 +32,11 @@ WITH_DOUBT = ("GP", "linear", "linear, ridge by CV", "choix, EP")
 FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "doubt unseen", "seconds"]
 
 
+def name_of(data: Any) -> str:
+    """A set's name, as tables and pictures have it."""
+    return NAMES.get(str(data), str(data))
+
+
 def true_wrong(right: Any, reliability: Any) -> Any:
     """The share of pairs in the wrong order by the true scores, from that by scores which estimate them.
 
@@ -136,7 +141,7 @@ def _summary(found: pd.DataFrame) -> Rows:
     words = {
         "at hand": f"items at hand: the better of linear and choix, less {MARGIN}",
         "at hand, a figure": "items at hand, K = 1,000: "
-        + ", ".join(f"{value} {NAMES.get(name, name)}" for name, value in AT_1000.items()),
+        + ", ".join(f"{value} {name_of(name)}" for name, value in AT_1000.items()),
         "unseen": f"unseen items: the better of linear and smooth, less {MARGIN}",
         "doubt": f"claimed doubt within {100 * OFF:.0f} points of the truth on each set, K >= {FROM}",
         "doubt, average": f"... within {100 * OFF_ON_AVERAGE:.0f} on average over sets",
@@ -181,7 +186,7 @@ def _orders(means: pd.DataFrame, found: pd.DataFrame, what: str, column: str) ->
                 if model == "GP" and (data, k) in missed.index:
                     cell += f", short by {_miss(missed.loc[(data, k)])}"
                 line.append(cell)
-            cells.append([NAMES.get(str(data), str(data)) if model == "GP" else "", model, *line])
+            cells.append([name_of(data) if model == "GP" else "", model, *line])
     return ["set", "model", *(f"K = {k:,}" for k in marks)], cells
 
 
@@ -195,7 +200,7 @@ def _doubts(means: pd.DataFrame, found: pd.DataFrame, what: str) -> Rows:
                 by_k = line.set_index("K")
                 shown = [f"{100 * by_k.doubt[k]:.1f} / {100 * by_k.wrong[k]:.1f}" if k in by_k.index else ""
                          for k in marks]  # fmt: skip
-                cells.append([NAMES.get(str(data), str(data)) if model == "GP" else "", str(model), *shown])
+                cells.append([name_of(data) if model == "GP" else "", str(model), *shown])
     average = [f"{100 * own.found['average', k]:.1f}" if ("average", k) in own.index else "" for k in marks]
     cells.append(["all", "GP: points off, on average", *average])
     return ["set", "model", *(f"K = {k:,}" for k in marks)], cells
@@ -261,7 +266,7 @@ def draw_orders(means: pd.DataFrame, column: str, title: str, folder: Path) -> N
             colour, error = COLOURS[str(model)], 1.96 * line[f"{column} error"]
             axis.plot(line.K, line[column], "o-", ms=3, color=colour, lw=2.2 if model == "GP" else 1.2, label=model)
             axis.fill_between(line.K, line[column] - error, line[column] + error, color=colour, alpha=0.12, lw=0)
-        axis.set(xscale="log", title=NAMES.get(str(data), str(data)))
+        axis.set(xscale="log", title=name_of(data))
         axis.set_xticks(sorted(means.K.unique()), [f"{k:,}" for k in sorted(means.K.unique())], fontsize=8)
         axis.minorticks_off()
     axes[0].legend(frameon=False, fontsize=8)
@@ -281,7 +286,7 @@ def draw_doubts(means: pd.DataFrame, folder: Path) -> None:
                 axis.plot(100 * line.wrong, 100 * line.doubt, color=colour, lw=0.8, alpha=0.6)
                 axis.scatter(100 * line.wrong, 100 * line.doubt, 12 * np.log(line.K / 20), color=colour, label=model)
         axis.axline((0, 0), slope=1, color="0.4", lw=1, ls="--")
-        axis.set(title=NAMES.get(str(data), str(data)), xlim=(0, 50), ylim=(0, 50), aspect="equal")
+        axis.set(title=name_of(data), xlim=(0, 50), ylim=(0, 50), aspect="equal")
     axes[0].legend(frameon=False, fontsize=8, loc="upper left")
     figure.supxlabel("pairs in the wrong order, %; larger points: more answers")
     figure.supylabel("claimed, %")

@@ -233,7 +233,7 @@ def main() -> None:
         )
         work = partial(model.quietly, repetition, folder=chosen.data, marks=QUICK_MARKS if chosen.quick else MARKS)
         common.stored(results / worth_report.REPETITIONS, todo, work, chosen.jobs)
-        worth_report.save(results)
+    worth_report.save(results)
     worth_report.show(results, common.HERE.parent / ("figures" if chosen.quick else "docs"))
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd
-from model_report import NAMES, Rows, panels, publish, with_truth
+from model_report import Rows, name_of, panels, publish, with_truth
 
 REPETITIONS = "worth-repetitions.csv.gz"
 DESIGNED, RANDOM, CHOIX = "order", "random", "random, choix"
+CAMPAIGNS = "order, 1 in 10 random"  # what campaigns ask
 CHOIX_AT, RANDOM_AT = 1500, 600  # the answers to random pairs that designs are to be level with
 OF_CHOIX = dict.fromkeys(["digits", "diabetes", "camra", "netflix"], 1 / 3)  # the share of these answers asked for
 OF_RANDOM = {"digits": 1 / 2, "camra": 1 / 2, "diabetes": 2 / 3, "netflix": 2 / 3}
@@ -161,9 +162,9 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
     cells = []
     for rival, k, limits in ((CHOIX, CHOIX_AT, OF_CHOIX), (RANDOM, RANDOM_AT, OF_RANDOM)):
         own = needs[(needs.rival == rival) & (needs.figure == "right") & needs.data.isin(limits)]
-        text = ", ".join(f"{limit:.2f} {_name(data)}" for data, limit in limits.items())
+        text = ", ".join(f"{limit:.2f} {name_of(data)}" for data, limit in limits.items())
         who = "choix" if rival == CHOIX else "our model"
-        found = [f"{_name(row.data)} {_ratio(row)}" for row in own.itertuples()]
+        found = [f"{name_of(row.data)} {_ratio(row)}" for row in own.itertuples()]
         reached = sum(row.needed / row.K <= limits[row.data] for row in own.itertuples())
         cells.append([f"what {who} reaches with {k:,} random answers, with at most this share of them: {text}",
                       f"{reached} of {len(own)}", ", ".join(found)])  # fmt: skip
@@ -179,7 +180,7 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
         there = part.dropna(subset="over")
         missed = there[(behind > margin)[there.index]]
         listed = [
-            f"{_name(row.data)} at {row.K:,} by {_with_error(-row.over, row.error, '.3f')}"
+            f"{name_of(row.data)} at {row.K:,} by {_with_error(-row.over, row.error, '.3f')}"
             for row in missed.itertuples()
         ]
         cells.append(
@@ -190,10 +191,6 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
             ]
         )
     return ["asked", "reached", "found"], cells
-
-
-def _name(data: Any) -> str:
-    return NAMES.get(str(data), str(data))
 
 
 def _with_error(value: float, error: float, form: str) -> str:
@@ -215,7 +212,7 @@ def _saved(needs: pd.DataFrame) -> Rows:
         who, which = "choix" if rival == CHOIX else "our model", "unseen" if "unseen" in figure else "at hand"
         head += [f"{which}: {who}, {k:,} random answers", "designed answers for that"]
     for data, part in needs.groupby("data", sort=False):
-        line = [_name(data)]
+        line = [name_of(data)]
         for key in columns.itertuples(index=False):
             row = next((row for row in part.itertuples() if (row.rival, row.figure, row.K) == tuple(key)), None)
             line += ["", ""] if row is None else [f"{row.reached:.3f}", _count(row)]
@@ -235,7 +232,7 @@ def _over(over: pd.DataFrame, figure: str) -> Rows:
     marks, cells = sorted(there.K.unique()), []
     for data, part in there.groupby("data", sort=False):
         by_k = {row.K: _with_error(1000 * row.over, 1000 * row.error, "+.0f") for row in part.itertuples()}
-        cells.append([_name(data), *(by_k.get(k, "") for k in marks)])
+        cells.append([name_of(data), *(by_k.get(k, "") for k in marks)])
     return ["set", *(f"K = {k:,}" for k in marks)], cells
 
 
@@ -245,17 +242,20 @@ def _orders(means: pd.DataFrame, column: str) -> Rows:
     for data, part in there.groupby("data", sort=False):
         wide = part.pivot_table(index="rule", columns="K", values=column)
         for place, rule in enumerate([rule for rule in COLOURS if rule in wide.index]):
-            shown = [wide.loc[rule].get(k, np.nan) for k in marks]
-            cells.append([_name(data) if place == 0 else "", rule, *("" if np.isnan(x) else f"{x:.3f}" for x in shown)])
+            shares = [wide.loc[rule].get(k, np.nan) for k in marks]
+            shown = ["" if np.isnan(share) else f"{share:.3f}" for share in shares]
+            cells.append([name_of(data) if place == 0 else "", rule, *shown])
     return ["set", "rule", *(f"K = {k:,}" for k in marks)], cells
 
 
 def _doubts(means: pd.DataFrame) -> Rows:
-    there = means[means.rule.isin([DESIGNED, RANDOM])].dropna(subset=["doubt", "wrong"])
+    there = means[means.rule.isin([DESIGNED, CAMPAIGNS, RANDOM])].dropna(subset=["doubt", "wrong"])
     marks, cells = sorted(there.K.unique()), []
-    for (data, rule), part in there.groupby(["data", "rule"], sort=False):
-        by_k = {row.K: f"{100 * row.doubt:.1f} / {100 * row.wrong:.1f}" for row in part.itertuples()}
-        cells.append([_name(data), str(rule), *(by_k.get(k, "") for k in marks)])
+    for data, of_set in there.groupby("data", sort=False):
+        for rule in [rule for rule in COLOURS if rule in set(of_set.rule)]:
+            part = of_set[of_set.rule == rule]
+            by_k = {row.K: f"{100 * row.doubt:.1f} / {100 * row.wrong:.1f}" for row in part.itertuples()}
+            cells.append([name_of(data), rule, *(by_k.get(k, "") for k in marks)])
     return ["set", "rule", *(f"K = {k:,}" for k in marks)], cells
 
 
@@ -275,7 +275,8 @@ def _bits(means: pd.DataFrame, needs: pd.DataFrame) -> Rows:
         if list(wide.columns) == marks and marks[-1] >= RANDOM_AT:
             total = told(wide.columns.to_numpy(), wide.loc[RANDOM].to_numpy(), RANDOM_AT)
             both = [f"{wide.loc[DESIGNED, k]:.2f} / {wide.loc[RANDOM, k]:.2f}" for k in marks]
-            cells.append([_name(data), *both, f"{total:.0f}", *map(_count, own.itertuples())])
+            count = next(map(_count, own.itertuples()), "")  # of molecules nobody knows the order at hand
+            cells.append([name_of(data), *both, f"{total:.0f}", count])
     return [
         "set",
         *(f"K = {k:,}" for k in marks),
@@ -293,14 +294,16 @@ def _goals(gains: pd.DataFrame) -> Rows:
                 row.figure: f"{row.ranking:.3f} / {row.found:.3f}: {_with_error(row.over, row.error, '+.3f')}"
                 for row in part.itertuples()
             }
-            cells.append([goal.removeprefix("goal "), _name(data), *(shown.get(figure, "") for figure in WORDS)])
+            cells.append([goal.removeprefix("goal "), name_of(data), *(shown.get(figure, "") for figure in WORDS)])
     return ["goal", "set", *WORDS.values()], cells
 
 
 def _seconds(means: pd.DataFrame) -> Rows:
     wide = means.dropna(subset="seconds").pivot_table(index="rule", columns="data", values="seconds", sort=False)
-    return ["rule", *map(_name, wide.columns)], [
-        [str(rule), *("" if np.isnan(x) else f"{x:.2g}" for x in line)] for rule, line in wide.iterrows()
+    return ["rule", *map(name_of, wide.columns)], [
+        [rule, *("" if np.isnan(x) else f"{x:.2g}" for x in wide.loc[rule])]
+        for rule in [*COLOURS, *GOALS]
+        if rule in wide.index
     ]
 
 
@@ -330,7 +333,7 @@ def draw(means: pd.DataFrame, column: str, title: str, path: Path) -> None:
             axis.fill_between(line.K, wrong - error, wrong + error, color=colour, alpha=0.12, lw=0)
             if rule == DESIGNED and column == "right":
                 axis.plot(line.K, 100 * line.doubt, "--", color=colour, lw=1.2, label="order: claimed")
-        axis.set(xscale="log", title=_name(data), xlabel="answers", ylim=(0, None))
+        axis.set(xscale="log", title=name_of(data), xlabel="answers", ylim=(0, None))
         axis.set_xticks(shown, [f"{k:,}" for k in shown], fontsize=8)
         axis.minorticks_off()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False, fontsize=9)

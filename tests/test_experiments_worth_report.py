@@ -84,11 +84,30 @@ def test_how_many_bits_answers_told(tmp_path):
     rows = []
     for k, share, random in ((20, 0.7, 0.6), (300, 0.8, 0.7), (600, 0.9, 0.8), (1000, 0.95, 0.9)):
         for rule, right, bits in (("order", share, 1.0), ("random", random, 0.5)):
-            rows += rows_of(rule, 0, {k: right}, **{"right unseen": 0.6, "bits": bits if k < 1000 else np.nan})
+            told = rows_of(rule, 0, {k: right}, **{"right unseen": 0.6, "bits": bits if k < 1000 else np.nan})
+            rows += told + [row | {"data": "molskill", "right": np.nan} for row in told]
     table_of(rows, tmp_path)
     (tmp_path / "worth.md").write_text("<!-- table: bits -->\n<!-- end of table -->\n")
     worth_report.save(tmp_path)
     worth_report.show(tmp_path, tmp_path)
-    (line,) = [line for line in (tmp_path / "worth.md").read_text().splitlines() if line.startswith("| digits")]
-    cells = [cell.strip() for cell in line.strip("|").split("|")]
-    assert cells == ["digits", *["1.00 / 0.50"] * 3, "305", "300 (300 to 300)"]
+    written = (tmp_path / "worth.md").read_text().splitlines()
+    lines = [line for line in written if line.startswith(("| digits", "| molecules"))]
+    cells = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
+    assert cells == [
+        ["digits", *["1.00 / 0.50"] * 3, "305", "300 (300 to 300)"],
+        ["molecules", *["1.00 / 0.50"] * 3, "305", ""],  # whose order at hand nobody knows
+    ]
+
+
+def test_claimed_and_true_doubt_of_what_campaigns_ask_stands_between_designed_and_random(tmp_path):
+    rules = ["random", worth_report.CAMPAIGNS, "averaged D, linear", "order"]
+    assert set(rules) <= set(worth.RULES)
+    table_of([row for rule in rules for row in rows_of(rule, 0, {20: 0.6})], tmp_path)
+    worth_report.save(tmp_path)
+    means = pd.read_csv(tmp_path / "worth.csv")
+    assert worth_report._doubts(means)[1] == [
+        ["digits", rule, "30.0 / 40.0"] for rule in ("order", worth_report.CAMPAIGNS, "random")
+    ]
+    assert [line[0] for line in worth_report._seconds(means)[1]] == [
+        "order", worth_report.CAMPAIGNS, "averaged D, linear", "random",
+    ]  # fmt: skip
