@@ -70,7 +70,8 @@ clean:
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Stamps: touched when an install succeeded, stale when pyproject.toml changes. uv takes a quarter of the time that pip
-# does; where it does not get far, as it knows nothing of pip's settings, pip tries again.
+# does; where it does not get far, as it knows nothing of pip's settings, pip tries again. Unlike pip, uv compiles no
+# modules: those that are imported in any case are compiled here, and not by the first who wants to see something.
 .venv/demo: EXTRAS = plots
 .venv/dev: EXTRAS = dev
 .venv/release: EXTRAS = release
@@ -78,6 +79,7 @@ clean:
 	@echo "Installing pairsmith[$(EXTRAS)] into .venv (once; takes a minute or so) ..."
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[$(EXTRAS)]" \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@$(BIN)/python -c "import matplotlib.pyplot, sklearn.datasets; from pairsmith import BradleyTerryGP, select"
 	@touch $@
 
 .venv/bin/uv: | .venv/bin/python
