@@ -104,13 +104,13 @@ print(f"import {imported:.2f} s, first call {times[0]:.2f} s, warm {min(times[1:
         subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def measure_effects(task: tuple[str, int, int]) -> tuple[float, float, float]:
-    """Seconds with effects, seconds of the same without (nan where that means nothing), peak memory."""
+def measure_effects(task: tuple[str, int, int]) -> tuple[float, float | None, float]:
+    """Seconds with effects, seconds of the same without (None where that means nothing), peak memory."""
     kind, n, d = task
     rng = np.random.default_rng(0)
     ps.select(features(700, 5), 50, ridge=1.0, item_effects=1.0, pool_size=50_000)
     ps.select(None, 60, n_items=60, item_effects=1.0)
-    without = float("nan")
+    without = None
     if kind in ROUNDS:
         X = features(n, d)
         quality = X @ rng.standard_normal(d) + rng.standard_normal(n)
@@ -149,10 +149,11 @@ def effects() -> None:
     ):
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             seconds, without, peak = pool.apply(measure_effects, ((kind, n, d),))
+        beside = "" if without is None else f"{without:.3g}"
         table.add_row(
-            kind, f"{n:,}", str(d), f"{answers:,}", f"{k:,}", f"{seconds:.3g}", f"{without:.3g}", f"{peak / 1e9:.2f} GB"
+            kind, f"{n:,}", str(d), f"{answers:,}", f"{k:,}", f"{seconds:.3g}", beside, f"{peak / 1e9:.2f} GB"
         )
-        Console(width=130).print(kind, n, d, f"{seconds:.3g} s, without {without:.3g} s", highlight=False)
+        Console(width=130).print(kind, n, d, f"{seconds:.3g} s" + (beside and f", without {beside} s"), highlight=False)
     Console(width=130).print(table)
 
 
