@@ -248,6 +248,28 @@ def test_an_answer_that_finds_no_server_is_kept_and_sent_again(at_work):
     me.pair()
 
 
+def test_a_pair_that_is_taken_back_while_another_is_asked_for_comes_once(at_work):
+    me = at_work(**DESKTOP)
+    me.open()
+    first = me.pair()
+    me.page.wait_for_load_state("networkidle")
+    held, released = [], []
+    me.page.route("**/api/next", lambda route: route.continue_() if released else held.append(route))
+    with me.page.expect_request("**/api/next"):
+        me.choose(lambda: me.page.keyboard.press("ArrowLeft"))
+    me.counted(1)
+    me.page.keyboard.press("u")
+    me.page.wait_for_timeout(500)  # in which the server could have taken the answer back
+    released.append(True)
+    held[0].continue_()
+    expect(me.page.locator("#status")).to_have_text("Taken back. Answer this pair again.")
+    assert me.pair() == first
+    for count in (1, 2):
+        me.choose(lambda: me.page.keyboard.press("ArrowLeft"))
+        me.counted(count)
+        assert me.pair() != first
+
+
 def test_two_tabs_count_once_and_say_so(at_work, campaign):
     one, two = at_work(**DESKTOP), at_work(**DESKTOP)
     one.open()

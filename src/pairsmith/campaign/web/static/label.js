@@ -21,6 +21,7 @@ let lastGiven = null; // the last answer, for its comment
 const unsent = new Map(); // answers by lease that the server does not have yet: those pairs must not be shown again
 let sending = Promise.resolve(); // all that is to be sent, one after the other
 let fetching = false;
+let asked = Promise.resolve(); // the last request for a pair
 
 // Progress and messages
 
@@ -125,7 +126,8 @@ async function fetchPairs() {
       await sending;
       const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease).concat([...unsent.keys()]);
       const ticket = ticketFor();
-      const found = await ask("/api/next", { holding });
+      asked = ask("/api/next", { holding });
+      const found = await asked;
       tellProgress(found.progress, ticket);
       showInstructionsOnce();
       if (found.pair === null) {
@@ -201,6 +203,7 @@ async function deliver(given) {
 
 function undo() {
   sending = sending.then(async () => {
+    await asked.catch(() => {}); // or what is taken back could be its answer, and come twice
     if (undoable === null) return;
     const ticket = ticketFor();
     try {
