@@ -70,7 +70,7 @@ def under_model(
     """What ps.select takes for best under this model."""
     pairs, _ = answered
     asked = {"comparisons": pairs} if len(pairs) else {}
-    # Of more than 2,000 items it looks at 2,000: by another seed at others in each round.
+    # Of thousands of items it looks at some: by another seed at others in each round.
     how |= {"candidates": trial.candidates, "random_state": len(pairs), "n_jobs": 1}
     return ps.select(trial.X, k, model=gp, **asked, **how).pairs
 
