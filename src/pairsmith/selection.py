@@ -186,8 +186,8 @@ def select(
         the trace of A^-1; the paper's competitors "entropy", "fisher" and "mutual-information", which use a model too;
         or "random".
     goal : str
-        What "order" is about: the "ranking" of all items, which serves as well where the order
-        of new ones is to be foretold, or the best items ("top", as many as `top` says).
+        What "order" is about: the "ranking" of all items, which is also for who wants to know the order of new ones,
+        or the best items ("top", as many as `top` says).
     top : int
         How many are the best, for goal="top".
     algorithm : str
@@ -205,8 +205,9 @@ def select(
         another scan of the candidates; a number runs that many refinements, a scan each, which tighten the bound. For
         D-optimality, its two relatives and random pairs: for other criteria no such bound is known.
     random_state : None, int or numpy.random.Generator
-        Seeds the random objective, the samples that mutual information is estimated from, and the order of items that
-        nothing tells apart (None: these two are always the same).
+        Seeds the random objective, the samples that mutual information is estimated from, the order of items that
+        nothing tells apart, and, for "order", which of thousands of items are looked at (None: all but the random
+        objective are always the same).
     n_jobs : int
         Threads. None or -1 means all cores, -2 all but one. The picks do not depend on it.
     progress : bool
@@ -351,7 +352,7 @@ def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
 
 
 def _check_effects(start: Start, criterion: Criterion, algorithm: str, model: Any) -> None:
-    """Refuse what knows nothing of effects of the items' own, or of nothing else, where it is the other way round."""
+    """Refuse criteria that cannot use effects of items where there are some, and "order" without a BradleyTerryGP."""
     if criterion.only_effects and not is_gaussian_process(model):
         raise ValueError(
             f"objective={criterion.name!r} needs a BradleyTerryGP as model; fit one, even if there are no answers yet"

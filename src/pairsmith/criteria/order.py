@@ -15,6 +15,10 @@ items, with Lambda = diag(omega 1) - omega and M = C Lambda C, what a pair is wo
 w = k sigma'(k m), k = 1 / sqrt(1 + pi v / 8), is the mean of p (1 - p) over what the model leaves open of the pair.
 After a pick C and M change by ranks one and two; omega and w stay as they were before the first pick.
 
+Of pairs that are worth the same, as all are without features before the first answer, any is as good, but not any set
+of them: in a table sorted by quality, neighbours are the pairs whose answers tell least. So items are gone through in a
+random order, which `random_state` seeds, and the first of equal pairs in that order is picked.
+
 `goal` says whose order is wanted: "ranking" is about all pairs of items, "top" weighs those by the chance that one of
 the two is among the best. The same sum over pairs of new items with features like these, whose order is to be foretold,
 was no better at that than "ranking" (docs/worth.md).
@@ -79,7 +83,7 @@ def _steps_among(work: Work, items: Ints, asked: Ints, k: int) -> Steps:
         if gain == -np.inf:
             return
         weight = believed.weights[i, j]
-        first, second = int(items[i]), int(items[j])
+        first, second = sorted((int(items[i]), int(items[j])))
         work.design.add(first, second)
         work.remaining.take(first, second)
         believed.leave_out(i, j)
@@ -173,19 +177,19 @@ def _column(halved: Floats, i: int) -> Floats:
 
 
 def _looked_at(remaining: Remaining, rng: np.random.Generator) -> Ints:
-    """All items, or where these are too many, those of candidates drawn at random: so that they may meet."""
+    """Items in a random order: all of them, or if these are too many, those of random candidates, so that they meet."""
     n = remaining.rows.n_items
     most = MOST_ITEMS if 4 * len(remaining.rows) > n * (n - 1) else MOST_WHERE_FEW_MEET
     if n <= most:
-        return np.arange(n)
+        return rng.permutation(n)
     still = Remaining(remaining.rows, remaining.taken, remaining.room.copy())
     drawn = np.array(list(islice(draw(still, rng), most)), dtype=np.int64).ravel()
     items, first = np.unique(drawn, return_index=True)
-    return np.sort(items[np.argsort(first)[:most]])
+    return rng.permutation(items[np.argsort(first)[:most]])
 
 
 def _candidates(remaining: Remaining, items: Ints) -> Bools:
-    """(n, n) which pairs i < j of the items that are looked at may still be asked."""
+    """(n, n) which pairs of the items that are looked at may still be asked: above the diagonal, by their places."""
     rows = remaining.rows
     place = np.full(rows.n_items, -1)
     place[items] = np.arange(len(items))
@@ -193,8 +197,9 @@ def _candidates(remaining: Remaining, items: Ints) -> Bools:
     found = np.zeros((len(items), len(items)), dtype=bool)
     for at, item in enumerate(items.tolist()):
         begin = among.first[item]
-        found[at, place[among.partner[begin : begin + among.count[item]]]] = True
-    gone = place[rows.pairs(remaining.taken)]
+        others = place[among.partner[begin : begin + among.count[item]]]
+        found[np.minimum(at, others), np.maximum(at, others)] = True
+    gone = np.sort(place[rows.pairs(remaining.taken)], axis=1)
     gone = gone[(gone >= 0).all(axis=1)]
     found[gone[:, 0], gone[:, 1]] = False
     full = remaining.full[items]
