@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from oracle import all_pairs, allowed_pairs, pairs_within
+from pairsmith.engine import search
 
 LIST = [(0, 1), (0, 2), (1, 5), (3, 4), (2, 3), (4, 5), (6, 8), (1, 8), (0, 8), (9, 11), (10, 13), (5, 13), (2, 12)]
 GROUPS = [row % 3 for row in range(14)]
@@ -171,6 +172,20 @@ def test_under_the_posterior_of_a_gaussian_process(objective, pool_size):
             X, 15, model=gp, objective=objective, comparisons=pairs[:20], pool_size=pool_size, n_jobs=1 + d % 2
         )
         assert_greedy_under(gp, X, selection, objective, taken(40, pairs[:20]))
+
+
+@pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
+def test_long_lists_under_the_posterior_are_kept_whole(monkeypatch, objective):
+    """Where candidates are few beside the memory they take in any case, all of them are in the pool."""
+    monkeypatch.setattr(search, "COMPLETE", 0)
+    X, pairs, gp = answered(40, 3, 60, linear=3.0, smooth=2.0, items=0.5)
+    listed = [pair for pair in combinations(range(40), 2) if sum(pair) % 3]
+    gone = np.ones((40, 40), dtype=bool)
+    gone[tuple(np.transpose(listed))] = False
+    gone |= taken(40, pairs)
+    selection = ps.select(X, 15, model=gp, objective=objective, comparisons=pairs, candidates=listed)
+    assert len(selection) == 15
+    assert_greedy_under(gp, X, selection, objective, gone)
 
 
 @pytest.mark.parametrize("refinements", [True, 6])

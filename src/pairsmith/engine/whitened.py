@@ -78,8 +78,10 @@ class Whitened:
         return gain if self.design.scores is None else 4 * self.product(gain)
 
     def product(self, gain: Any) -> Any:
-        """d_ij, weighed by the scores alone, must be at least this for a gain as large."""
-        return gain if self.design.averaged is None else self.design.averaged.least_product(gain)
+        """d_ij, weighed by the scores alone, must be at least this for a gain as large; for -inf, any will do."""
+        if self.design.averaged is None or np.all(gain == -np.inf):
+            return gain
+        return self.design.averaged.least_product(gain)
 
     def gain(self, product: Any) -> Any:
         """What a gain is at most where d_ij, weighed by the scores alone, is at most this: undoes `product`."""
