@@ -94,11 +94,12 @@ BEFOREHAND: dict[str, Callable[..., np.ndarray]] = {"random": at_random, "balanc
 IN_ROUNDS: dict[str, Callable[..., np.ndarray]] = {
     "order": under_model,
     "order, 1 in 10 random": partly_random,
+    "averaged D": partial(under_model, objective="averaged-d-optimal"),
     "averaged D, linear": linear,
 }
 GOALS: dict[str, Callable[..., np.ndarray]] = {"goal top": partial(under_model, goal="top", top=TOP)}
 RULES = [*IN_ROUNDS, *BEFOREHAND, CHOIX, *GOALS]
-ASIDE = ["order, 1 in 10 random", *GOALS]
+ASIDE = ["order, 1 in 10 random", "averaged D", *GOALS]
 
 
 def repetition(data: str, seed: int, rule: str, folder: Path, marks: list[int]) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ _BENT = 0.25  # about the curvature of the prior along a logarithm
 _LEAST, _MOST = 1e-6, 1e6  # variances
 _ROUGHLY = 0.02  # the tolerance of expectation propagation while variances are looked for
 _LONGEST = 1.5  # step in the logarithm of a variance
+_FARTHER = 4  # times as long a step as before where the slope has become steeper
 _STEPS, _RETRIES = 30, 4
 _TRIED = 4  # times as many variances are looked at as are drawn
 _TAILS = 3  # degrees of freedom of the t distribution that these come from
@@ -103,11 +104,15 @@ def learn(
             break
         new_slope, _ = _slopes(parts, found, free)
         moved, bent, gained = tried - x, slope - new_slope, found.worth - best.worth
-        if moved @ bent > 1e-8:
+        flatter = moved @ bent > 1e-8
+        if flatter:
             share = np.eye(len(x)) - np.outer(moved, bent) / (moved @ bent)
             inverse = share @ inverse @ share.T + np.outer(moved, moved) / (moved @ bent)
+        else:  # it becomes steeper, so the top is far
+            inverse = _FARTHER * inverse
         x, slope, best = tried, new_slope, found
-        if abs(gained) < _SETTLED:
+        # A long step that gained nothing may have passed over the top: what the next one promises tells.
+        if flatter and abs(gained) < _SETTLED and 0.5 * slope @ inverse @ slope < _SETTLED:
             break
     return best
 
