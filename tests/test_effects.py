@@ -208,6 +208,18 @@ def test_the_certificate_is_never_below_the_optimum(kind, refinements):
             assert selection.gains.sum() <= best + 1e-9
 
 
+@pytest.mark.parametrize("refinements", [1, 2])
+def test_a_certificate_of_many_touched_items(refinements):
+    """More than are brought up to date at a time, which threads share while there are picks to make."""
+    rng = np.random.default_rng(0)
+    X, compared = rng.standard_normal((800, 5)), [rng.choice(800, 2, replace=False) for _ in range(600)]
+    options = {"item_effects": 0.5, "comparisons": compared, "certify": refinements}
+    one, two = (ps.select(X, 25, n_jobs=threads, **options) for threads in (1, 2))
+    np.testing.assert_array_equal(one.pairs, two.pairs)
+    assert one.bound == pytest.approx(two.bound, rel=1e-9)
+    assert 0.9 < two.optimality <= 1
+
+
 def test_refinements_tighten_the_certificate():
     X = np.random.default_rng(0).standard_normal((60, 3))
     once, often = (ps.select(X, 30, ridge=0.3, item_effects=0.5, certify=scans) for scans in (True, 15))

@@ -24,7 +24,8 @@ rho_k = x_k'v + r_k, where v = W W'y f, r_k = shift_k'v + (E b)_k f and f = sqrt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +85,15 @@ class Effects:
         self.items[:t], self.shift[:t], self.eps[:, :t] = old[0][:t], old[2][:t], old[3][:, :t]
         for low in range(0, t, _ROWS):
             self.E[low : min(low + _ROWS, t), :t] = old[1][low : min(low + _ROWS, t), :t]
+
+    @contextmanager
+    def shared_by(self, share: Callable[[Callable[[int], None], Iterable[int]], None]) -> Iterator[None]:
+        """Have long loops done by threads, as long as these are there."""
+        self.share = share
+        try:
+            yield
+        finally:
+            self.share = _one_by_one
 
     def own(self) -> Floats:
         """E_ii of all items."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -46,13 +47,13 @@ def greedy_sequence(
 ) -> Steps:
     """The greedy sequence over the remaining candidates; `memory` is what it may use, in bytes."""
     for_features = for_pool = memory // 2
-    with team_of(threads) as team:
+    effects = design.effects
+    with team_of(threads) as team, nullcontext() if effects is None else effects.shared_by(team.share):
         all_pairs = scan(design, remaining, team, diagnostics, tell, for_features)
-        if design.effects is not None:
-            design.effects.make_room(2 * k)
-            design.effects.share = team.share
-            if design.effects.count >= _NEARLY_ALL * design.n:
-                design.effects.touch_all()  # the others are too few for scans of their own
+        if effects is not None:
+            effects.make_room(2 * k)
+            if effects.count >= _NEARLY_ALL * design.n:
+                effects.touch_all()  # the others are too few for scans of their own
         search = _Search(all_pairs, k, pool_size, for_pool)
         search.begin_epoch(-np.inf)
         while search.left and (steps := search.picks()):
