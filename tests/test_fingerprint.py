@@ -52,3 +52,9 @@ def test_an_array_is_hashed_whole_however_it_is_cut():
     other[-1] += 1
     assert of_arrays(long) != of_arrays(other)
     assert of_arrays(long[::2]) == of_arrays(long[::2].copy())
+
+
+def test_zeros_are_equal_whatever_their_sign():
+    signed = np.array([[-0.0, 1.0], [0.0, -0.0]])
+    assert of_arrays(signed) == of_arrays(np.abs(signed))
+    assert of_features(InMemory(signed)) == of_features(InMemory(np.abs(signed)))

@@ -100,6 +100,25 @@ def test_a_gain_is_information_about_the_order():
     assert told == pytest.approx(0.5 * omega * delta, rel=1e-3)
 
 
+def test_items_that_are_the_same_tell_nothing_of_each_other():
+    """Their difference is known, whatever rounding leaves of its variance."""
+    left_over = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(0, 10, 20)
+        root = rng.standard_normal((10, 4))[rows] @ rng.standard_normal((4, 4))
+        own = np.array([row @ row for row in root])
+        covariance = root @ root.T
+        v = own[:, None] + own - 2 * covariance
+        np.fill_diagonal(covariance, own)
+        same = rows[:, None] == rows
+        left_over += np.count_nonzero(v[same] > 0)
+        found = importance(rng.standard_normal(10)[rows], covariance)
+        assert np.all(found[same] == 0)
+        assert np.all(found[~same] > 0)
+    assert left_over > 0
+
+
 def test_pairs_asked_already_and_not_answered_yet_count():
     X, answered, model = fitted()
     first = ps.select(X, 8, model=model, comparisons=answered)

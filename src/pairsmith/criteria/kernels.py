@@ -6,6 +6,8 @@ import numpy as np
 
 from pairsmith.design.kernels import compiled
 
+KNOWN = 1e-12  # of two variances, below which that of the difference counts as none
+
 
 @compiled
 def lower_and_find(M, C, weights, c, bent, row):
@@ -41,14 +43,15 @@ def lower_and_find(M, C, weights, c, bent, row):
 def importance(mean, covariance):
     """omega_kl = phi(z)^2 / (p (1 - p)) / v of all pairs of scores of this mean and covariance (see `order`).
 
-    p (1 - p) = erfc(z / sqrt(2)) erfc(-z / sqrt(2)) / 4; 0 for two whose difference is known.
+    p (1 - p) = erfc(z / sqrt(2)) erfc(-z / sqrt(2)) / 4; 0 for two whose difference is known: where v is no more than
+    rounding leaves of it, as for two items that are the same.
     """
     n = len(mean)
     found = np.zeros((n, n))
     for k in range(n):
         for other in range(k + 1, n):
             v = covariance[k, k] + covariance[other, other] - 2 * covariance[k, other]
-            if v > 0:
+            if v > KNOWN * (covariance[k, k] + covariance[other, other]):
                 a = (mean[k] - mean[other]) / math.sqrt(2 * v)
                 chance = max(math.erfc(a) * math.erfc(-a) / 4, 1e-300)
                 omega = math.exp(-2 * a * a) / (2 * math.pi) / chance / v

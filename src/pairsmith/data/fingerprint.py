@@ -20,7 +20,8 @@ def of_arrays(*arrays: npt.NDArray[Any]) -> str:
         hashed.update(f"{array.shape}{array.dtype}".encode())
         step = max(1, _BYTES_AT_ONCE // max(1, array[:1].nbytes))
         for low in range(0, len(array), step):
-            hashed.update(np.ascontiguousarray(array[low : low + step]).data)
+            part = array[low : low + step]
+            hashed.update(np.ascontiguousarray(part + 0.0 if part.dtype.kind == "f" else part).data)  # -0.0 is 0.0
     return hashed.hexdigest()
 
 
@@ -35,7 +36,7 @@ def of_features(features: Features) -> str:
 def _of_block(_low: int, block: npt.NDArray[Any]) -> bytes:
     hashed = _hash()
     hashed.update(f"{block.shape}".encode())
-    hashed.update(np.ascontiguousarray(block, dtype=np.float64).data)
+    hashed.update(np.ascontiguousarray(np.asarray(block, dtype=np.float64) + 0.0).data)
     return hashed.digest()
 
 
