@@ -201,6 +201,21 @@ def test_a_campaign_of_random_pairs_says_so(tmp_path, make):
     assert Counter(reasons(store)) == {"random": 20}
 
 
+def test_without_features_other_objectives_design_for_effects_of_items(tmp_path):
+    items, shown = replace(items_of(8), features=items_of(8).features.iloc[:, :0]), [[("text", "x")]] * 8
+    create(str(tmp_path / "t.db"), items, shown, question="?", objective="random", k=5)
+    with Store(str(tmp_path / "t.db")) as store:
+        known = take_snapshot(store)
+    known = replace(known, planned=known.planned[:4])
+    for objective in ("random", "d-optimal"):
+        for effects in ({}, {"item_effects": 2.0}):
+            found = rounds.next_pairs(known, 3, objective, random_state=0, **effects)
+            how = {"item_effects": 1.0, "comparisons": known.planned, "objective": objective, "random_state": 0}
+            expected = ps.select(None, 3, n_items=8, **(how | effects))
+            np.testing.assert_array_equal(found.pairs, expected.pairs)
+            np.testing.assert_allclose(found.gains, expected.gains)
+
+
 def test_the_last_round_has_what_is_left(target, make):
     store = make(target, n=6, k=4, random_share=0.3)
     sizes = [4]

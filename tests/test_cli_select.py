@@ -179,7 +179,11 @@ def test_under_a_fitted_model_pairs_are_chosen_by_what_they_tell_about_the_order
     assert run(f"{asked} --goal top --top 3")[0] == 0
     assert refused(run(f"{asked} --goal best"), "--goal: 'best' is unknown; choose one of ranking, top")
     assert refused(run(f"{asked} --goal top"), "--goal top goes with the number of the best")
-    assert refused(run("select items.csv -k 5 --objective order"), "--objective order needs a BradleyTerryGP as model")
+    assert run("select items.csv -k 5 --objective order --answers outcomes.csv")[1] == out  # fitted to the same
+    X = pd.read_csv("items.csv", dtype={"id": str}).set_index("id")
+    prior = ps.select(X, 5, model=ps.BradleyTerryGP().fit(X)).to_frame()
+    _, out, _ = run("select items.csv -k 5 --objective order")  # before the first answer
+    assert [line.split(",")[1:3] for line in out.splitlines()[1:]] == prior[["first", "second"]].to_numpy().tolist()
     code, out, err = run(f"{asked} -o pairs.csv")
     assert code == 0
     assert "order" in out
@@ -215,7 +219,18 @@ def test_effects_of_items_a_fitted_model_and_no_features(run, answered):
         found = picked(f"select {items} -k 4 --answers outcomes.csv --model gp.json --objective averaged-d-optimal")
         options = {"comparisons": compared, "objective": "averaged-d-optimal"}
         assert found == named(ps.select(features, 4, model=gp, **options))
-    assert refused(run("select bare.csv -k 2"), "there are no feature columns besides 'id'")
+    table.assign(note="good").to_csv("noted.csv", index=False)
+    for options in ("--item-effects 2 --answers outcomes.csv", "--objective order", "--model gp.json"):
+        code, out, err = run(f"select noted.csv -k 4 --no-features {options}")
+        assert (code, err) == (0, "")
+        assert out == run(f"select bare.csv -k 4 {options}")[1]
+    refusal = "give --item-effects 1, or --objective order"
+    assert refused(
+        run("select bare.csv -k 2"),
+        f"bare.csv: there are no feature columns besides the ids; without features {refusal}",
+    )
+    assert refused(run("select noted.csv -k 2 --no-features"), refusal)
+    assert refused(run("select items.csv -k 2 --no-features --features f_1"), "--no-features leaves nothing for")
     assert refused(run("select items.csv -k 2 --item-effects 0"), "--item-effects must be a positive number")
 
 

@@ -139,11 +139,14 @@ def next_pairs(
     if model is None and criterion is not None and criterion.needs_model:
         model = fit_or_prior(snapshot) if criterion.only_effects else fit_linear(snapshot)
         objective = "d-optimal" if model is None else objective
+    bare = snapshot.features.shape[1] == 0
+    if bare and model is None:  # then items have effects of their own, and nothing else
+        options |= {"n_items": len(snapshot.features), "item_effects": options.get("item_effects") or 1.0}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*pairs could be picked")  # a shorter round is no harm
         return select(
             # By their rows, as pairs name them: what a campaign calls its items is no concern of the design.
-            snapshot.features.reset_index(drop=True) if snapshot.features.shape[1] else None,
+            None if bare else snapshot.features.reset_index(drop=True),
             k,
             labeled=snapshot.labeled,
             comparisons=taken,

@@ -18,6 +18,7 @@ from pairsmith.cli.inputs import (
     IdColumn,
     ImageColumns,
     ImageEmbedding,
+    NoFeatures,
     TextColumns,
     TextEmbedding,
     as_number,
@@ -37,6 +38,7 @@ from pairsmith.data.names import printable
 from pairsmith.recipe import check_unused
 
 if TYPE_CHECKING:
+    from pairsmith.data.arrays import Floats
     from pairsmith.files.items import Items
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -111,12 +113,13 @@ def select(
             metavar="PATTERN",
         ),
     ] = None,
+    no_features: NoFeatures = False,
     objective: Annotated[
         str | None,
         typer.Option(
             help=f"What a pair is worth: {', '.join(CRITERIA)}. Where a model is needed, it is --model or fitted to the"
-            " labels of --labels and the outcomes of --answers. Default: order for a campaign or a --model of pairsmith"
-            " fit, else d-optimal.",
+            " labels of --labels and the outcomes of --answers; for order there need not be any yet. Default: order for"
+            " a campaign or a --model of pairsmith fit, else d-optimal.",
             metavar="NAME",
         ),
     ] = None,
@@ -136,7 +139,7 @@ def select(
         float | None,
         typer.Option(
             help="The variance of an effect of each item's own, beside what features say (a model of pairsmith fit has"
-            " its own). Items need no features then.",
+            " its own). Items need no features then, nor for --objective order.",
             metavar="VARIANCE",
         ),
     ] = None,
@@ -201,6 +204,9 @@ def select(
         raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
+    unused = features or text or image
+    if no_features and unused:
+        raise ValueError("--no-features leaves nothing for --features, --text and --image; leave one out")
     if candidates and group_by:
         raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
     options: dict[str, Any] = {
@@ -218,29 +224,39 @@ def select(
         "checkpoint": checkpoint,
     }
     if is_campaign(items):
-        named = labels, answers, candidates, group_by, id_column, features, text, image
+        named = labels, answers, candidates, group_by, id_column, features, text, image, no_features
         refused = *named, dimensions, text_embedding, image_embedding
         selection = _from_campaign(items, k, refused, model, dask, options, question)
     else:
         opening.refuse_question(question)
         raw: dict[str, Any] = {"text": text, "image": image}
         raw |= making(dimensions, text_embedding, image_embedding, output)
-        raw["may_lack_features"] = model is not None or item_effects is not None
+        raw["may_lack_features"] = True
         needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
         learns = needs_model and model is None
         if text or image:  # features take their time, so that what is wrong elsewhere is said before
             _check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
         fitted = None if model is None else load_model(model)
         if model is not None and fitted is not None and (not features or recipe_of(model) is not None):
-            if features or text or image:
+            if unused or (no_features and fitted.n_features_in_ > 0):
                 raise ValueError(f"--model {model} has its own features; leave out --features, --text and --image")
             check_unused(raw)
             table, recipe = read_items_of(fitted, model, Path(items), id_column, group_by), None
         else:
-            table, recipe = read_features(Path(items), id_column, features or [], group_by, **raw)
+            table, recipe = read_features(
+                Path(items), id_column, None if no_features else features or [], group_by, **raw
+            )
         for line in () if recipe is None else recipe.sentences():
             print(printable(line), file=sys.stderr if output is None else sys.stdout)
         known = _known(table, labels, better, answers or [], learns)
+        counts = known.pop("counts", None)
+        if learns and objective is not None and CRITERIA[objective].only_effects:
+            fitted = _learned(table, known, counts)
+        elif table.features.shape[1] == 0 and fitted is None and item_effects is None:
+            lacking = "" if no_features else f"{table.path}: there are no feature columns besides the ids; "
+            raise ValueError(
+                f"{lacking}without features give --item-effects 1, or --objective order, which learns from answers"
+            )
         selection = _from_table(table, k, candidates, known, fitted, dask, options)
     if output is None:
         print_frame(selection.to_frame())
@@ -310,6 +326,27 @@ def _from_table(
     return dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
 
 
+def _learned(table: Items, known: dict[str, Any], counts: Floats | None) -> BradleyTerryGP:
+    """What labels and answers tell of these items, if there are any; `known` keeps the pairs, not to be asked again.
+
+    `counts` says how often each answer was given.
+    """
+    import numpy as np
+
+    import pairsmith
+
+    y, labeled, outcomes = (known.pop(name, None) for name in ("labels", "labeled", "outcomes"))
+    weights = np.concatenate([np.ones(0 if y is None else len(y)), [] if counts is None else counts])
+    return pairsmith.BradleyTerryGP(better=known.pop("better", None)).fit(
+        table.features,
+        y,
+        labeled=labeled,
+        comparisons=known.get("comparisons"),
+        outcomes=outcomes,
+        sample_weight=weights if len(weights) else None,
+    )
+
+
 def _check_ids(
     path: Path,
     id_column: str | None,
@@ -346,6 +383,7 @@ def _known(table: Items, labels: Path | None, better: str | None, answers: list[
         parts = [read_answers(path, table, raters=()) for path in answers]
         known["comparisons"] = np.concatenate([part.pairs for part in parts])
         known["outcomes"] = np.concatenate([part.outcomes for part in parts])
+        known["counts"] = np.concatenate([part.counts for part in parts])
     elif answers:
         known["comparisons"] = np.concatenate([read_pairs(path, table) for path in answers])
     return known
