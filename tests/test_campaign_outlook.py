@@ -56,3 +56,11 @@ def test_where_nothing_is_left_to_ask_nothing_is_foretold(snapshot):
     done = replace(snapshot, answers=given)
     assert outlook.pairs_left(done) == 0
     assert outlook.foretell(done) == {"from": 66, "points": [], "needed": []}
+
+
+@pytest.mark.slow
+def test_where_pairs_may_be_asked_again_there_is_no_end(snapshot):
+    given = answers_of(np.column_stack(np.triu_indices(12, 1))).assign(elsewhere=True, strength="")
+    done = replace(snapshot, answers=given, asks_again=True)
+    assert outlook.pairs_left(done) == 66
+    assert outlook.foretell(done)["points"][-1][0] == 166

@@ -36,6 +36,17 @@ def test_it_tells_the_sentences_and_the_table(run, answered):
     pd.testing.assert_frame_equal(pd.read_csv("plan.csv"), plan.to_frame(), rtol=1e-9)
 
 
+def test_where_every_pair_was_answered_pairs_can_be_asked_again(run):
+    Path("few.csv").write_text("id\na\nb\nc\n")
+    Path("done.csv").write_text("first,second,outcome\na,b,1\na,c,1\nb,c,-1\n")
+    assert refused(run(f"plan few.csv done.csv {QUICK}"), "every pair has been answered")
+    code, out, _ = run(f"plan few.csv done.csv {QUICK} --ask-again")
+    assert code == 0
+    assert numbers(out) == [0, 10, 20]
+    Path("one.csv").write_text("id\na\n")
+    assert refused(run(f"plan one.csv {QUICK}"), "there is only one item")
+
+
 def test_a_target_and_a_model_that_was_saved(run, answered):
     run("fit items.csv outcomes.csv --features f_1 -o model.json")
     code, out, _ = run("plan", "items.csv", "--model", "model.json", "--target", "doubt < 45%", *QUICK.split())

@@ -1,5 +1,6 @@
 import threading
 import time
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -162,6 +163,21 @@ def test_pairs_are_asked_once_and_only_those_allowed(monkeypatch):
     assert not {tuple(pair) for pair in asked.tolist()} & set(found)
     assert len(found) == 100
     assert max(found.count(pair) for pair in found) <= 2
+
+
+def test_pairs_may_be_asked_again():
+    n, every = 5, np.array(list(combinations(range(5), 2)))
+    gp = ps.BradleyTerryGP(items=1.0).fit(n_items=n, comparisons=every, outcomes=np.tile([1, 1, -1, 1, 1], 2))
+    with pytest.raises(ValueError, match="every pair has been answered"):
+        ps.plan(model=gp)
+    found = ps.plan(model=gp, ask_again=True, answers=[25, 50], simulations=3)
+    assert found.answers.tolist() == [0, 10, 20, 25, 35, 45, 50]  # no round has more than all ten pairs
+    assert found.pairs_left is None
+    assert found.doubt[:, -1].mean() < found.doubt[:, 0].mean()
+    grouped = ps.plan(model=gp, ask_again=True, answers=[3], simulations=2, candidates=ps.WithinGroups([0, 0, 1, 2, 3]))
+    assert grouped.answers.tolist() == [0, 1, 2, 3]  # no round has more than the one pair that there is
+    with pytest.raises(ValueError, match="candidates has no pair"):
+        ps.plan(model=gp, candidates=ps.WithinGroups(range(n)))
 
 
 def test_of_many_items_some_are_judged_by(monkeypatch):

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 SHOWN, TO_A_TARGET = (50, 100, 200, 400), (50, 100, 200, 400, 800, 1600)  # more answers, where nobody says how many
 _LEAST_ROUND, _SHARE = 20, 0.2  # a round has so many pairs at least, and else so large a share of the answers so far
 _MOST_ITEMS = 1000  # whose true order is compared with the ranking, drawn at random where there are more
-_NEAREST = 1e-4  # to 0 and to 1 that a figure comes where intervals are made, in logits
-_ROUNDING = 1e-12  # by which the way there and back may miss a figure
+_NEAREST = 1e-4  # figures are kept so far from 0 and 1 before their logits are taken
+_ROUNDING = 1e-12  # of expit(logit(x))
 
 
 class Needed(NamedTuple):
@@ -59,12 +59,12 @@ class Plan:
     wrong: Floats  # (simulations, m) the share of pairs of items that are in the wrong order
     reliability: Floats  # (simulations, m) that the model claims
     known: int  # answers that there were already
-    pairs_left: int  # to ask about
+    pairs_left: int | None  # to ask about; None where pairs may be asked again
     variances: dict[str, float]  # of the parts of scores
     shown: Ints = field(repr=False)  # which of `answers` a table shows
     level: float = 0.9  # of the intervals: what happens is within them so often, if the model is right
     target: tuple[str, float] | None = None  # "doubt" or "reliability", and how much of it
-    assumed: bool = False  # whether variances are, as there was neither an answer nor a label to learn them from
+    assumed: bool = False  # whether variances are those assumed before the first answer or label
 
     def interval(self, name: str) -> tuple[Floats, Floats, Floats]:
         """Low end, middle and high end of "doubt" or "reliability" after each number of `answers`."""
@@ -155,6 +155,7 @@ def plan(
     reliability: float | None = None,
     answers: Iterable[int] | None = None,
     candidates: Candidates | npt.ArrayLike | None = None,
+    ask_again: bool = False,
     simulations: int = 8,
     level: float = 0.9,
     random_state: Any = 0,
@@ -163,8 +164,8 @@ def plan(
 ) -> Plan:
     """Foretell what will be known after more answers, and how many a target takes.
 
-    Pairs are asked about once each, those that the model has answers to not again, in rounds that `select` designs
-    under the model; a round has a fifth as many pairs as there are answers so far, but at least 20.
+    Pairs are asked in rounds that `select` designs under the model; a round has a fifth as many pairs as there are
+    answers so far, but at least 20.
 
     Parameters
     ----------
@@ -179,6 +180,9 @@ def plan(
         A target, one of the two: simulations end once it is reached for sure, and `needed()` says when.
     answers : numbers of further answers to tell of. None is 50, 100, 200 and 400, and up to 1,600 for a target.
     candidates : which pairs may be asked, as for `select`; with groups, doubt and reliability are those within groups.
+    ask_again : bool
+        Whether a round may ask what earlier ones did, as campaigns with answers_per_pair="auto" may. Else each pair is
+        asked once, and those that the model has answers to are not asked again.
     simulations : int
         More make the intervals steadier, not narrower.
     level : of the intervals.
@@ -206,15 +210,18 @@ def plan(
     check_gaussian_process(model)
     model.linear_of_own(X)  # which refuses other items
     asked = posterior_of(model, X).answered
-    left = remaining_pairs(allowed, model.n_items_, asked).at_most()
-    if left == 0:
-        why = "every pair has been answered" if len(asked) else "candidates has no pair"
+    every = remaining_pairs(allowed, model.n_items_, asked[:0]).at_most()
+    left = None if ask_again else remaining_pairs(allowed, model.n_items_, asked).at_most()
+    if every == 0 or left == 0:
+        nothing = "there is only one item" if allowed is None else "candidates has no pair"
+        why = "every pair has been answered" if every else nothing
         raise ValueError(f"{why}; there is none left to ask about, and nothing to plan")
-    shown = np.array([0, *(number for number in wanted if number < left), *([left] if wanted[-1] >= left else [])])
+    last = wanted[-1] if left is None else min(left, wanted[-1])
+    shown = np.array([0, *(number for number in wanted if number < last), last])
     with single_threaded_blas():
         truths = model.imagined(X, rng, count)
         imagined = [
-            _Simulation(X, model, truth, asked, allowed, own)
+            _Simulation(X, model, truth, None if ask_again else asked, allowed, every, own)
             for truth, own in zip(truths, rng.spawn(count), strict=True)
         ]
         _run(imagined, shown, target, level, threads, progress)
@@ -242,12 +249,14 @@ class _Simulation:
         X: Any,
         model: BradleyTerryGP,
         truth: Floats,
-        asked: Ints,
+        asked: Ints | None,
         candidates: Candidates | None,
+        most: int,
         rng: np.random.Generator,
     ) -> None:
+        """`asked` are the pairs that are not asked again, or None where all may be; a round has `most` at most."""
         self.X, self.model, self.truth, self.asked = X, model, truth, asked
-        self.candidates, self.rng = candidates, rng
+        self.candidates, self.most, self.rng = candidates, most, rng
         self.groups = candidates.codes if isinstance(candidates, WithinGroups) else None
         n = len(truth)
         self.judged = np.arange(n) if n <= _MOST_ITEMS else rng.choice(n, _MOST_ITEMS, replace=False)
@@ -259,12 +268,13 @@ class _Simulation:
         """From so many further answers to so many."""
         done = low
         while done < high and not stop.is_set():
-            size = min(high - done, max(_LEAST_ROUND, int(_SHARE * self.model.learned_.count())))
+            size = min(high - done, self.most, max(_LEAST_ROUND, int(_SHARE * self.model.learned_.count())))
             pairs = self._round(size)
             gap = self.truth[pairs[:, 0]] - self.truth[pairs[:, 1]]
             outcomes = np.where(self.rng.random(size) < expit(gap), 1, -1)
             self.model = self.model.with_answers(self.X, pairs, outcomes)
-            self.asked = np.vstack([self.asked, pairs])
+            if self.asked is not None:
+                self.asked = np.vstack([self.asked, pairs])
             done += size
             self.figures.append(self._figures(done))
 

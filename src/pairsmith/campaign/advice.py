@@ -37,7 +37,7 @@ class Figures:
 
     answers: int
     doubt: float
-    left: int  # pairs that nobody has answered
+    left: int  # pairs that may still be asked
     explained: float | None  # by features, of how scores differ; None where there are none
     top: Top | None = None
     groups: tuple[int, int] | None = None  # how many, and in how many the first is the best with 90%

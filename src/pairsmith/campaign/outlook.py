@@ -47,6 +47,7 @@ def foretell(snapshot: CampaignSnapshot) -> dict[str, Any]:
         model=model,
         answers=(ahead // 4, ahead // 2, ahead),
         candidates=None if snapshot.groups is None else WithinGroups(snapshot.groups),
+        ask_again=snapshot.asks_again,
         n_jobs=1,
     )
     ends = zip(foretold.answers.tolist(), *(end.tolist() for end in foretold.interval("doubt")), strict=True)
@@ -57,10 +58,10 @@ def foretell(snapshot: CampaignSnapshot) -> dict[str, Any]:
 
 
 def pairs_left(snapshot: CampaignSnapshot) -> int:
-    """Pairs that nobody has answered, of those that may be asked."""
+    """Pairs that may be asked: those that nobody has answered, or all where the design may ask a pair again."""
     groups = None if snapshot.groups is None else WithinGroups(snapshot.groups)
     answered: Ints = snapshot.answers[["first", "second"]].drop_duplicates().to_numpy()
-    return remaining_pairs(groups, len(snapshot.features), answered).at_most()
+    return remaining_pairs(groups, len(snapshot.features), answered[:0] if snapshot.asks_again else answered).at_most()
 
 
 def main() -> None:

@@ -40,6 +40,7 @@ class CampaignSnapshot:
     authors: npt.NDArray[np.object_] | None = None  # who made each item, where the campaign knows
     by: str | None = None  # the column that said so
     question: int = 0  # that the answers are to; 0: the first
+    asks_again: bool = False  # whether the design may ask a pair again
 
 
 def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
@@ -69,6 +70,7 @@ def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
         items.authors,
         settings.by,
         question,
+        settings.asks_again,
     )
 
 

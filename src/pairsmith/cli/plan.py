@@ -76,6 +76,10 @@ def plan(
     text: TextColumns = None,
     image: ImageColumns = None,
     by: MadeBy = None,
+    ask_again: Annotated[
+        bool,
+        typer.Option("--ask-again", help="Pairs may be asked more than once, as in a campaign where that is auto."),
+    ] = False,
     simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT")] = 8,
     seed: Annotated[int, typer.Option(help="Another one draws other simulations.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
@@ -103,12 +107,13 @@ def plan(
             raise ValueError(f"--more must be at least 1, got {number}")
     if is_campaign(items):
         refused = answers, id_column, features, no_features, text, image, by
-        X, fitted, groups = _of_campaign(items, model, *refused, question=question)
+        X, fitted, groups, again = _of_campaign(items, model, *refused, question=question)
+        ask_again = ask_again or again
     else:
         opening.refuse_question(question)
         groups = None
         if model is not None:
-            if other or no_features:
+            if other or (no_features and load_model(model).n_features_in_ > 0):
                 raise ValueError(f"--model {model} has its own features; leave out {other or '--no-features'}")
             fitted = _gaussian_process(model)
             X = matching(fitted, read_items_of(fitted, model, Path(items), id_column).features)
@@ -123,6 +128,7 @@ def plan(
         model=fitted,
         answers=more or None,
         candidates=None if groups is None else WithinGroups(groups),
+        ask_again=ask_again,
         simulations=simulations,
         random_state=seed,
         n_jobs=jobs,
@@ -150,16 +156,18 @@ def _as_target(text: str) -> dict[str, Any]:
 
 def _of_campaign(
     target: str, model: Path | None, *refused: object, question: int | None
-) -> tuple[Any, BradleyTerryGP, Any]:
-    """A campaign's features, the model of its answers unless another is named, and the groups that pairs are within."""
+) -> tuple[Any, BradleyTerryGP, Any, bool]:
+    """A campaign's features, the model of its answers unless another is named, the groups that pairs are within, and
+    whether a pair may be asked again.
+    """
     asked = opening.snapshot_of(target, *refused, question=question)
     from pairsmith.campaign.learning import fit_or_prior
 
     if model is not None:
         check_recipe(model, asked.recipe)
         fitted = _gaussian_process(model)
-        return matching(fitted, asked.features), fitted, asked.groups
-    return asked.features, fit_or_prior(asked), asked.groups
+        return matching(fitted, asked.features), fitted, asked.groups, asked.asks_again
+    return asked.features, fit_or_prior(asked), asked.groups, asked.asks_again
 
 
 def _of_table(
