@@ -53,7 +53,7 @@ release: .venv/release
 	@mkdir -p build/release && tar -xzf dist/*.tar.gz -C build/release --strip-components=1
 	@cd build/release && PYTHONPATH=src ../../$(BIN)/pytest --collect-only -qq >/dev/null && echo "The sdist's tests are found."
 	@$(BIN)/python -m venv build/release/.venv
-	@build/release/.venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[plots]"
+	@build/release/.venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[demo]"
 	@build/release/.venv/bin/python build/release/experiments/demo.py
 	@echo "dist/ can be published."
 
@@ -72,14 +72,14 @@ clean:
 # Stamps: touched when an install succeeded, stale when pyproject.toml changes. uv takes a quarter of the time that pip
 # does; where it does not get far, as it knows nothing of pip's settings, pip tries again. Unlike pip, uv compiles no
 # modules: those that are imported in any case are compiled here, and not by the first who wants to see something.
-.venv/demo: EXTRAS = plots
+.venv/demo: EXTRAS = demo
 .venv/dev: EXTRAS = dev
 .venv/release: EXTRAS = release
 .venv/demo .venv/dev .venv/release: pyproject.toml | .venv/bin/uv
 	@echo "Installing pairsmith[$(EXTRAS)] into .venv (once; takes a minute or so) ..."
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --editable ".[$(EXTRAS)]" \
 		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
-	@$(BIN)/python -c "import matplotlib.pyplot, sklearn.datasets; from pairsmith import BradleyTerryGP, select"
+	@$(BIN)/python -c "import choix, matplotlib.pyplot, sklearn.datasets; from pairsmith import BradleyTerryGP, select"
 	@touch $@
 
 .venv/bin/uv: | .venv/bin/python

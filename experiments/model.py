@@ -143,7 +143,7 @@ def judged(mean: np.ndarray, covariance: np.ndarray | None, ordered: np.ndarray)
 
 
 def averaged(trial: sets.Trial, pairs: np.ndarray, outcomes: np.ndarray, gp: ps.BradleyTerryGP) -> np.ndarray:
-    """As campaigns do: averaged D-optimal, under a linear model with the usual ridge; the first round is D-optimal."""
+    """As campaigns did: averaged D-optimal, under a linear model with the usual ridge; the first round is D-optimal."""
     how: dict[str, Any] = {"candidates": trial.candidates, "n_jobs": 1}
     if len(pairs):
         ridge = float(np.mean(np.sum((trial.X - trial.X.mean(axis=0)) ** 2, axis=1))) / 8

@@ -4,10 +4,10 @@
                                                     # what is done is not done again
     python experiments/plan.py --quick              # 2 repetitions of diabetes and synthetic, a few minutes
 
-On each set of sets.py that has a truth about the items at hand: rounds of 20 pairs under the model up to 100 and up to
-300 answers; a plan is made there, and the rounds go on. Compared are the doubt that the plan foretells and the one that
-the model claims when it is there, the share of pairs that are then in the wrong order, and how many answers it took
-until the doubt was three quarters of what it was.
+On each set of sets.py that has a truth about the items at hand: a plan before the first answer, and after rounds of 20
+pairs under the model up to 100 and up to 300 answers; and the rounds go on. Compared are the doubt and the reliability
+that the plan foretells and those that the model claims when it is there, the share of pairs that are then in the wrong
+order, and how many answers it took until the doubt was three quarters of what it was.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import argparse
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import common
 import model_report
@@ -27,10 +27,18 @@ import sets
 import pairsmith as ps
 
 SETS = [name for name in sets.SETS if name != "molskill"]  # a molecule is in hardly more than one pair
-STARTS, MORE, ROUND = (100, 300), (100, 200, 400), 20
-QUICK_STARTS, QUICK_MORE = (100,), (100, 200)
+STARTS, MORE, ROUND = (0, 100, 300), (100, 200, 400), 20
+QUICK_STARTS, QUICK_MORE = (0, 100), (100, 200)
 LARGE, FEWER = ["humour"], 3  # sets with thousands of items, which take ten times as long, have so many times fewer
 EASED = 0.75  # of the doubt at the start: how many answers that takes is foretold too
+
+
+class Happened(NamedTuple):
+    """What the model claims, and the share of pairs in the wrong order."""
+
+    doubt: float
+    reliability: float
+    wrong: float
 
 
 def repetition(
@@ -42,9 +50,9 @@ def repetition(
     pairs, outcomes = np.zeros((0, 2), dtype=int), np.zeros(0)
     model = ps.BradleyTerryGP(warm_start=True).fit(trial.X)
     plans: dict[int, ps.Plan] = {}
-    happened: dict[int, tuple[float, float]] = {}  # by the number of answers: doubt, and the share that is wrong
+    happened: dict[int, Happened] = {}  # by the number of answers
     while len(pairs) <= starts[-1] + more[-1]:
-        happened[len(pairs)] = model.doubt_, wrong(model, trial)
+        happened[len(pairs)] = Happened(model.doubt_, model.reliability_, wrong(model, trial))
         if len(pairs) in starts:
             plans[len(pairs)] = ps.plan(
                 trial.X, model=model, answers=more, candidates=trial.candidates, simulations=simulations,
@@ -65,21 +73,25 @@ def wrong(model: ps.BradleyTerryGP, trial: sets.Trial) -> float:
     return float(np.mean(gap < 0) + np.mean(gap == 0) / 2)
 
 
-def compared(start: int, plan: ps.Plan, happened: dict[int, tuple[float, float]]) -> list[dict[str, Any]]:
-    eased = EASED * happened[start][0]
+def compared(start: int, plan: ps.Plan, happened: dict[int, Happened]) -> list[dict[str, Any]]:
+    eased = EASED * happened[start].doubt
     needed = plan.needed(doubt=eased)
-    reached = [count - start for count, (doubt, _) in happened.items() if count > start and doubt <= eased]
+    reached = [count - start for count, then in happened.items() if count > start and then.doubt <= eased]
     return [
         {
             "start": start,
             "more": row.answers,
-            "before": happened[start][0],
+            "before": happened[start].doubt,
             "foretold": row.doubt,
             "low": row.doubt_low,
             "high": row.doubt_high,
             "foretold_wrong": row.wrong,
-            "claimed": happened[start + row.answers][0],
-            "wrong": happened[start + row.answers][1],
+            "claimed": happened[start + row.answers].doubt,
+            "wrong": happened[start + row.answers].wrong,
+            "foretold_reliability": row.reliability,
+            "low_reliability": row.reliability_low,
+            "high_reliability": row.reliability_high,
+            "reliability": happened[start + row.answers].reliability,
             **{f"needed_{end}": -1 if value is None else value for end, value in needed._asdict().items()},
             "took": min(reached, default=-1),
         }
@@ -91,15 +103,21 @@ def compared(start: int, plan: ps.Plan, happened: dict[int, tuple[float, float]]
 def table(raw: pd.DataFrame) -> model_report.Rows:
     """Means over repetitions."""
     head = ["set", "answers", "more", "doubt before", "foretold", "claimed then", "within its interval",
-            "wrong, foretold", "wrong then"]  # fmt: skip
+            "wrong, foretold", "wrong then", "reliability, foretold", "claimed then",
+            "within its interval"]  # fmt: skip
     cells = []
-    inside = raw.assign(inside=(raw.low <= raw.claimed) & (raw.claimed <= raw.high))
+    low, high = raw.low_reliability, raw.high_reliability
+    inside = raw.assign(
+        inside=(raw.low <= raw.claimed) & (raw.claimed <= raw.high),
+        reliable=(low <= raw.reliability) & (raw.reliability <= high),
+    )
     for (data, start, more), rows in inside.groupby(["data", "start", "more"], sort=False):
         shares = rows[["before", "foretold", "claimed", "foretold_wrong", "wrong"]].mean()
         before, foretold, claimed, foretold_wrong, is_wrong = (f"{100 * share:.1f}%" for share in shares)
-        hits = f"{rows.inside.sum()} of {len(rows)}"
+        hits, reliable = (f"{rows[name].sum()} of {len(rows)}" for name in ("inside", "reliable"))
         where = [model_report.name_of(data), str(start), str(more)]
-        cells.append([*where, before, foretold, claimed, hits, foretold_wrong, is_wrong])
+        reliability = [f"{rows[name].mean():.2f}" for name in ("foretold_reliability", "reliability")]
+        cells.append([*where, before, foretold, claimed, hits, foretold_wrong, is_wrong, *reliability, reliable])
     return head, cells
 
 

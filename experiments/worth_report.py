@@ -19,10 +19,14 @@ OF_CHOIX = dict.fromkeys(["digits", "diabetes", "camra", "netflix"], 1 / 3)  # t
 OF_RANDOM = {"digits": 1 / 2, "camra": 1 / 2, "diabetes": 2 / 3, "netflix": 2 / 3}
 NOISY, NOISY_BEHIND = ["dar", "humour"], 0.005
 EARLY, EARLY_TO = "digits", 100
+# What designed rounds are compared with besides random pairs, and what campaigns ask is compared with.
+OTHERS = [(DESIGNED, "balanced"), (DESIGNED, "averaged D, linear"), (DESIGNED, "averaged D"), (CAMPAIGNS, RANDOM),
+          (CAMPAIGNS, DESIGNED)]  # fmt: skip
 BOOTSTRAP = 2000  # samples of repetitions that an interval of needed answers is from
 COLOURS = {
     "order": "#d55e00",
     "order, 1 in 10 random": "#e69f00",
+    "averaged D": "#cc79a7",
     "averaged D, linear": "#56b4e9",
     "random": "0.35",
     "balanced": "0.65",
@@ -56,7 +60,8 @@ def save(results: Path) -> None:
     for name, table in (
         ("worth", means.reset_index()),
         ("worth-saved", pd.DataFrame(saved(raw))),
-        ("worth-against-random", pd.DataFrame(against_random(raw))),
+        ("worth-against-random", pd.DataFrame(against(raw, DESIGNED, RANDOM))),
+        ("worth-against-others", pd.DataFrame([row for pair in OTHERS for row in against(raw, *pair)])),
         (
             "worth-goals",
             pd.DataFrame(goals(raw), columns=["data", "goal", "figure", "ranking", "found", "over", "error"]),
@@ -110,13 +115,14 @@ def saved(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
                    "needed": found, "low": low, "high": high, "most": marks[-1]}  # fmt: skip
 
 
-def against_random(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """By how much designed rounds are ahead of random pairs at each K, paired by repetition, with a 95% error."""
+def against(raw: pd.DataFrame, rule: str, rival: str) -> Iterator[dict[str, Any]]:
+    """By how much a rule is ahead of another at each K, paired by repetition, with a 95% error."""
+    named = {} if (rule, rival) == (DESIGNED, RANDOM) else {"rule": rule, "rival": rival}
     for (data, k), part in raw.groupby(["data", "K"], sort=False):
         for column in ("right", "right unseen"):
             wide = part.pivot_table(index="seed", columns="rule", values=column)
-            if {DESIGNED, RANDOM} <= set(wide):
-                yield {"data": data, "K": k, "figure": column, **_paired(wide[DESIGNED] - wide[RANDOM])}
+            if {rule, rival} <= set(wide):
+                yield {**named, "data": data, "K": k, "figure": column, **_paired(wide[rule] - wide[rival])}
 
 
 def goals(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -139,7 +145,7 @@ def _paired(gap: pd.Series) -> dict[str, float]:
 
 
 def tables(
-    means: pd.DataFrame, needs: pd.DataFrame, over: pd.DataFrame, gains: pd.DataFrame
+    means: pd.DataFrame, needs: pd.DataFrame, over: pd.DataFrame, others: pd.DataFrame, gains: pd.DataFrame
 ) -> dict[str, tuple[str, Rows]]:
     """Title and cells of each table, by a short name."""
     most = means.repetitions.max()
@@ -147,6 +153,7 @@ def tables(
         "asked": (f"What was asked for, up to {most} repetitions", asked(needs, over)),
         "saved": ("Designed answers that reach what answers to random pairs do", _saved(needs)),
         "over": ("Items at hand: designed over random, in thousandths", _over(over, "right")),
+        "others": ("Items at hand: rules over others, in thousandths", _over_others(others)),
         "over unseen": ("Unseen items: the same", _over(over, "right unseen")),
         "at hand": ("Items at hand: share of pairs in the right order", _orders(means, "right")),
         "unseen": ("Unseen items: the same", _orders(means, "right unseen")),
@@ -236,6 +243,18 @@ def _over(over: pd.DataFrame, figure: str) -> Rows:
     return ["set", *(f"K = {k:,}" for k in marks)], cells
 
 
+def _over_others(others: pd.DataFrame) -> Rows:
+    head: list[str] = ["rule", "over", "set"]
+    cells = []
+    for rule, rival in OTHERS:
+        part = others[(others.rule == rule) & (others.rival == rival)] if len(others) else others
+        if len(part):
+            own, lines = _over(part, "right")
+            head = ["rule", "over", *own]
+            cells += [["" if at else rule, "" if at else rival, *line] for at, line in enumerate(lines)]
+    return head, cells
+
+
 def _orders(means: pd.DataFrame, column: str) -> Rows:
     there = means.dropna(subset=column)
     marks, cells = sorted(there.K.unique()), []
@@ -307,12 +326,17 @@ def _seconds(means: pd.DataFrame) -> Rows:
     ]
 
 
+def _read(path: Path) -> pd.DataFrame:
+    """An empty table, of what was not measured, is a file without columns."""
+    return pd.read_csv(path) if path.read_text().strip('"\n') else pd.DataFrame()
+
+
 def show(results: Path, folder: Path) -> None:
     """Print the tables, draw the pictures into `folder` and, where it has a worth.md, put the tables in there."""
-    names = ("worth", "worth-saved", "worth-against-random", "worth-goals")
-    means, needs, over, gains = (pd.read_csv(results / f"{name}.csv") for name in names)
+    names = ("worth", "worth-saved", "worth-against-random", "worth-against-others", "worth-goals")
+    means, needs, over, others, gains = (_read(results / f"{name}.csv") for name in names)
     folder.mkdir(exist_ok=True)
-    publish(tables(means, needs, over, gains), folder / "worth.md")
+    publish(tables(means, needs, over, others, gains), folder / "worth.md")
     draw(means, "right", "items at hand", folder / "worth-at-hand.png")
     draw(means, "right unseen", "unseen items", folder / "worth-unseen.png")
 

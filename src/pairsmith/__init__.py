@@ -1,8 +1,11 @@
 """pairsmith answers one question: which pairs should people compare next?
 
     import pairsmith as ps
-    sel = ps.select(X, k=100, labeled=A)      # the pairs to ask, most informative first
+    sel = ps.select(X, k=100)                 # the pairs to ask, most informative first
     sel.pairs, sel.gains, sel.to_frame()
+    gp = ps.BradleyTerryGP().fit(X, comparisons=sel.pairs, outcomes=answers)
+    ps.select(X, k=20, model=gp, comparisons=sel.pairs)      # the next round
+    gp.rank(X)                                # the items, best first, and how sure that is
 
 The map, from the outside in:
 
@@ -20,7 +23,7 @@ The map, from the outside in:
     certificate  how far the picks can be from the best possible ones
     datasets     data to try it on: synthetic, embedded, and loaders for published files
     recipe       raw texts, images, categories and dates turned into features, in a way that new rows can follow
-    model        BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
+    model        BradleyTerryGP, BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     engine       the default search: exact, from a few scans of all pairs
     paper        the paper's eight algorithms
     design       the information matrix, its log det, weights of answers

@@ -13,8 +13,8 @@ from pairsmith.paper.greedy import ALGORITHMS
 from pairsmith.problem import Problem
 
 _FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
-_BYTES_PER_FEATURE = 32  # that the engine takes for a number of X, roughly: its whitened forms and their copies
-_ENOUGH = 1 << 31  # bytes: what a small problem is given without asking the machine, which takes a while
+_BYTES_PER_FEATURE = 32  # that the engine takes for each entry of X, roughly: its whitened forms and their copies
+_ENOUGH = 1 << 31  # bytes that are taken to be free where the problem is small: asking the system takes a while
 _MANY_TOUCHED = 20_000  # items with effects of which something is known: more are worth a warning
 _SHARE = 0.5  # of the memory that is free, for the search; the rest: buffers it does not count, other processes
 

@@ -34,7 +34,7 @@ class Start:
 def start_from(
     X: Any, n_items: int | None, model: Any, item_effects: float | None, ridge: float | str, cluster: Cluster | None
 ) -> Start:
-    """Of X, of a model without features, or so many items without any."""
+    """The start from X, from a model that was fitted without features, or from `n_items` items without any."""
     if X is not None and n_items is not None:
         raise ValueError("n_items is for X=None; X says how many items there are")
     if is_gaussian_process(model):

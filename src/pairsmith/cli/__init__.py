@@ -1,10 +1,11 @@
 """The command line: parse, call the library, print.
 
     select            pairsmith select
-    model             pairsmith fit and rank
+    model             pairsmith fit and rank; fitting: behind the options of fit
     features          pairsmith features
     plan              pairsmith plan
     campaign          pairsmith campaign: create, export, import, repair; creating: behind the options of create
+    campaign_goals    pairsmith campaign: when it ends, and its state
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
     label             pairsmith label and demo-campaign; label_folder: of all campaigns of a folder

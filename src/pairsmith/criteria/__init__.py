@@ -7,6 +7,7 @@
     a_optimal, entropy, fisher, mutual_information, random    a module each
     belief                what a model says of the items; the model is given, or fitted to what is known
     work                  what the steps of a criterion work on
+    kernels               compiled inner loops of order
 
 Words: a *criterion* says what a set of pairs is worth, and its *steps* pick pairs one at a time; the *gain* of a pick
 is what it adds to that worth; *weights* say how much the answer to a pair counts, p (1 - p) under a model.

@@ -44,7 +44,7 @@ from pairsmith.design.steps import Step, Steps
 from pairsmith.design.weights import logistic_weight
 
 # The items whose covariance is written out; of more, so many drawn at random are looked at. Where not even half of all
-# pairs are candidates it takes more items for as good ones to be among them.
+# pairs are candidates a sample holds fewer of them, so it is larger.
 MOST_ITEMS, MOST_WHERE_FEW_MEET = 1000, 2000
 _TOGETHER = 500  # pairs that were asked are included so many at a time
 
@@ -52,7 +52,7 @@ _TOGETHER = 500  # pairs that were asked are included so many at a time
 def steps(work: Work, k: int) -> Steps:
     """Greedily maximise what the answers tell about the order of items.
 
-    Of many items some are looked at, and others after half as many picks. With 1,000 of 4,000 items 0.003 +- 0.002
+    Of many items a sample is looked at, and after half as many picks as it has items another one. With 1,000 of 4,000 items 0.003 +- 0.002
     fewer pairs were in order after 200 answers than with 2,000, and as many after 400 to 1,000; where 3,000 texts could
     meet few others each, 1,000 were too few.
     """
@@ -99,7 +99,7 @@ def _steps_among(work: Work, items: Ints, asked: Ints, k: int) -> Steps:
 class _Believed:
     """C and M, which `include` brings up to date, and the pair that then tells most.
 
-    C and M, whose halves are alike, are known by the part above their diagonal, and so are the weights.
+    C and M are symmetric: only the part above the diagonal is kept up to date, and only that of the weights is read.
     """
 
     C: Floats  # (n, n)
@@ -138,7 +138,7 @@ class _Believed:
         self.weights[i, j] = -1.0
 
     def include(self, i: int, j: int, weight: float) -> None:
-        """As if the pair had been answered."""
+        """As if the pair had been answered: C loses c c', and M = C Lambda C then loses bent c' + c bent'."""
         c = _column(self.C, i) - _column(self.C, j)
         c *= np.sqrt(weight / (1 + weight * max(c[i] - c[j], 0.0)))
         with single_threaded_blas():  # a pass over a matrix is not faster on two threads, and waits for both

@@ -17,7 +17,7 @@ from pairsmith.problem import Problem
 
 
 class Goal(NamedTuple):
-    """What is wanted of the answers: the order of all items, that of the best `top`, or that of new items."""
+    """What is wanted of the answers: the order of all items, or that of the best `top`."""
 
     name: str = "ranking"
     top: int = 0

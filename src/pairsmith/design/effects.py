@@ -162,7 +162,7 @@ class Effects:
         self.E[a, b] = self.E[b, a] = lost
 
     def touch_all(self) -> None:
-        """Count every item among the touched, of which then nothing need be known."""
+        """Count every item among the touched, even if nothing is known of it."""
         self.make_room(len(self.place))
         for item in np.flatnonzero(self.place < 0).tolist():
             self._touch(item)
@@ -208,13 +208,13 @@ class Answered:
 def eliminate(X: Floats, variance: float, answered: Answered) -> tuple[Floats, Floats, Ints, Floats, float]:
     """E and the shifts of items with features X and effects of this variance, given answers between them.
 
-    Both are for the items in the order that comes third, which is quicker than theirs where they are many.
+    Both are for the items in the order that comes third, in which elimination keeps the factor sparse.
 
     Also rows with which A = ridge I + rows'rows is the information on beta, and log det(I + e L), where L = B'B and B
     has the rows sqrt(w) (e_i - e_j) of pairs and sqrt(w) e_i of labels.
 
-    E = (I / e + L)^-1 and shift = -E L X: effects -shift explain as much of B X as pays. What that least-squares
-    problem leaves over is X'(L - L E L)X, so the rows are its residuals: B Y, and the effects themselves over sqrt(e).
+    E = (I / e + L)^-1 and shift = -E L X: -shift is the ridge regression of B X on B, with the penalty 1 / e. What that
+    least-squares problem leaves over is X'(L - L E L)X, so the rows are its residuals: B Y, and the effects themselves over sqrt(e).
     Nothing is squared on the way, so that a small ridge keeps its digits (`information.Design`).
     """
     t, i, j, alone = len(X), answered.first, answered.second, answered.labeled

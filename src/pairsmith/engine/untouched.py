@@ -1,7 +1,7 @@
 """Pairs of items that nothing tells apart: the first picks where items have effects of their own and no features.
 
-Then every pair of two untouched items is worth the same, log(1 + 2 e w), and no pair is worth more: what is known of an
-effect is less than all of it that could be, and an answer that is quite open weighs most. So nothing is to be scanned
+Then every pair of two untouched items is worth the same, log(1 + 2 e w), and no pair is worth more: an effect of which
+something is known has a smaller variance, and an answer that is quite open weighs most. So nothing is to be scanned
 for, and untouched items are paired in a random order, which a seed makes repeatable, as long as two of them may meet.
 """
 
@@ -18,7 +18,7 @@ from pairsmith.design.steps import Step, Steps
 
 
 def alike(design: Design) -> bool:
-    """Whether nothing but effects tells items apart: neither features nor, if they are not touched, scores."""
+    """Whether nothing but effects tells items apart: features do not differ, nor do scores of untouched items."""
     if design.effects is None or np.any(design.extent):
         return False
     if design.scores is None:
@@ -42,7 +42,7 @@ def pairs_of_untouched(design: Design, remaining: Remaining, k: int, rng: np.ran
 
 
 def _matched(remaining: Remaining, free: Bools, k: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Up to k candidates i < j of free items, no item twice, in a random order that starts anew where it was left."""
+    """Up to k candidates i < j of free items, no item twice, in a random order."""
     rows = remaining.rows
     if rows.groups is None:
         listed = rows.pairs(rng.permutation(len(rows)))

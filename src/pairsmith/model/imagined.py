@@ -22,7 +22,7 @@ def imagined_scores(
 ) -> Floats:
     """(count, n) scores of all n items that the model was fitted to, of which these are the linear coordinates.
 
-    Variances that are not `free` are taken for known; before the first answer all are, for what is assumed of them.
+    Variances that are not `free` are taken for known; with no answers at all, all are those that the model assumes.
     """
     n, answers = len(linear), learned.numbered(len(linear))
     unknown = [name for name in free if learned.variances[name] > 0] if len(answers) else []

@@ -23,7 +23,7 @@ THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its la
 _SAMPLE = 1000  # items, and answers among them, that variances are learned from, where there are more of both
 _MOST_ANSWERS = 10_000  # that variances are learned from, however few the items are
 _GROWTH = 1.2  # variances are learned again once there are this many times as many answers
-_CLOSE = 1.0  # nats of evidence that another scale may gain once variances are right for it
+_CLOSE = 1.0  # nats below the best evidence from which another scale is worth a search for its own variances
 _RARER = 1.0  # nats by which another scale is less likely beforehand than the usual one; few answers cannot tell
 _FINELY = 0.001  # the tolerance of expectation propagation once variances are known ...
 _UNSETTLED = 0.05  # ... and what is worth telling of where it ends before it has reached that
@@ -111,8 +111,8 @@ def learn_from(
     """What answers to pairs of these items tell.
 
     `answers` number the items as `linear` does, and the threshold comes after the last. Variances are those `fixed`,
-    those of `previous` where it is given, or the likeliest. Without `go_on` nothing but these, the scale and the sites
-    of `previous` is used: its posterior is one of other variances.
+    those of `previous` where it is given, or the likeliest. With `go_on`, the posterior of `previous` is the start of
+    the new one; that is wrong where the variances of `previous` were replaced, as its posterior is then of others.
     """
     n = len(linear)
     touched, place = np.unique(np.concatenate([answers.first, answers.second]), return_inverse=True)
@@ -251,7 +251,7 @@ def _carried_over(
 ) -> tuple[Sites, Known | None]:
     """The sites that answers had before; new ones begin with what they tell beside all that was known.
 
-    Besides, the posterior of before, unless answers are gone that it had.
+    And the posterior of before, or None where it counted answers that are gone.
     `answers` number the items as `linear` does, `own` are the same by their places in `items`.
     """
 
