@@ -69,7 +69,7 @@ def test_help_and_version(run):
         ("select items.csv -k 3 --algorithm best", "choose one of auto, engine, naive"),
         ("select items.csv -k 3 --objective best", "choose one of order, d-optimal, local-d-optimal"),
         ("select items.csv -k 3 --nonsense", "--nonsense"),
-        ("select items.csv -k 3 --seed -1", "--seed must be"),
+        ("select items.csv -k 3 --seed -1", "'--seed': Input should be greater"),
         ("select grouped.csv -k 3", "in column 'prompt', where a finite number is needed"),
         ("select items.csv -k 3 --group-by prompt", "there is no column 'prompt'; it has id, f_1"),
         ("select items.csv -k 3 --id name", "there is no column 'name'"),

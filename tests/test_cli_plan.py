@@ -118,7 +118,7 @@ def test_what_is_wrong_is_one_line(run, answered):
     assert refused(run("plan missing.csv"), "missing.csv")
     assert refused(run("plan items.csv missing.csv"), "missing.csv")
     assert refused(run("plan items.csv outcomes.csv --model x.json"), "--model has answers already")
-    assert refused(run("plan items.csv --simulations 1"), "simulations must be at least 2")
+    assert refused(run("plan items.csv --simulations 1"), "'--simulations': Input should be greater than or equal to 2")
     assert refused(run("plan items.csv --more 0"), "--more must be at least 1, got 0")
     assert refused(run("plan items.csv -o items.csv"), "--output items.csv is one of the input files")
     assert refused(run("plan items.csv --no-features --features f_1"), "--no-features leaves nothing for --features")

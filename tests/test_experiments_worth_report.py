@@ -46,7 +46,7 @@ def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
     assert digits.needed[worth.CHOIX] == pytest.approx(450)  # .94 is half way from .91 to .97
     assert digits.needed["random"] == pytest.approx(250)
     assert digits.low[worth.CHOIX] == pytest.approx(digits.high[worth.CHOIX])  # paired: both shift alike
-    over = pd.DataFrame(worth_report.against_random(raw))
+    over = pd.DataFrame(worth_report.against(raw, "order", "random"))
     at = over[over.figure == "right"].set_index(["data", "K"])
     assert at.over["digits", 100] == pytest.approx(-0.03)
     assert at.error["digits", 100] == pytest.approx(1.96 * 0.01)  # differences of -.02 and -.04
@@ -57,6 +57,18 @@ def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
         "digits 0.30 (0.30 to 0.30)", "digits 0.42 (0.42 to 0.42)", "digits at 100 by 0.030 ± 0.020", "not measured",
         "Dar es Salaam at 100 by 0.014 ± 0.020", "digits at 100 by 0.030 ± 0.020",
     ]  # fmt: skip
+
+
+def test_rules_over_others_are_paired_and_stand_in_one_table(tmp_path):
+    rows = []
+    for seed, shift in ((0, 0.0), (1, 0.02)):
+        rows += rows_of("order", seed, {20: 0.7 + shift, 40: 0.8})
+        rows += rows_of("balanced", seed, {20: 0.6 + 2 * shift, 40: 0.8})
+    table_of(rows, tmp_path)
+    worth_report.save(tmp_path)
+    head, cells = worth_report._over_others(pd.read_csv(tmp_path / "worth-against-others.csv"))
+    assert head == ["rule", "over", "set", "K = 20", "K = 40"]
+    assert cells == [["order", "balanced", "digits", "+90 ± 20", "+0 ± 0"]]
 
 
 def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):

@@ -210,7 +210,7 @@ def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
         ({"doubt": 0.1, "reliability": 0.9}, "doubt and reliability are both targets; give one of them"),
         ({"answers": []}, "answers is empty; name at least one number of further answers"),
         ({"answers": [1.5]}, "answers must be a whole number, got 1.5"),
-        ({"simulations": 1}, "simulations must be at least 2, for intervals"),
+        ({"simulations": 1}, "simulations must be at least 2, got 1"),
         ({"level": 90}, "level must be between 0 and 1, got 90"),
         ({"model": ps.BradleyTerryGP()}, "model must be fitted; call its fit first"),
         ({"model": ps.BradleyTerry()}, "model must be a fitted BradleyTerryGP, got BradleyTerry"),

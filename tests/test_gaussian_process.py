@@ -204,7 +204,7 @@ def test_columns_that_are_all_constant_say_nothing():
         ({}, {}, "say how many items there are: n_items="),
         ({}, {"n_items": 1}, "n_items must be a whole number of at least 2"),
         ({}, {"X": np.ones((4, 2)), "n_items": 5}, "n_items=5, but X has 4 items"),
-        ({"linear": -1}, {"n_items": 3}, "linear must be 'auto', a positive variance or False, got -1"),
+        ({"linear": -1}, {"n_items": 3}, "linear must be 'auto', a positive variance below 1e9 or False, got -1"),
         ({"items": True}, {"n_items": 3}, "items must be 'auto'"),
         ({"landmarks": 2.5}, {"n_items": 3}, "landmarks must be a whole number, got 2.5"),
         ({"random_state": -1}, {"n_items": 3}, "random_state must be None, a whole number"),

@@ -38,18 +38,21 @@ def memory_for(problem: Problem, criterion: Criterion, algorithm: str) -> int:
     return int(_SHARE * available)
 
 
-def tell_cost(problem: Problem, memory: int) -> None:
-    """What effects of many items take is said before any work, and refused where there is no memory for it."""
+def tell_cost(problem: Problem, memory: int, scanned: bool) -> None:
+    """What effects of many items take is said before any work, and refused where there is no memory for it.
+
+    `scanned` says that all pairs are looked at, and not those of a sample of the items as by "order".
+    """
     rows = problem.rows
     concerned = int(np.sum(rows.degrees() > 0))
     touched = min(concerned, problem.touched + 2 * problem.k)
     size, pairs = 8 * touched**2, len(rows) / concerned**2 * touched**2
-    told = (
-        f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB, and every scan looks"
-    )
-    told += f" at {pairs:.1g} pairs of them in float64"
+    told = f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB"
+    if scanned:
+        told += f", and every scan looks at {pairs:.1g} pairs of them in float64"
     less = "candidates=ps.Among(a random sample of the items) takes less"
     if size > memory:
         raise ValueError(f"{told}; {memory / 1e9:.0f} GB may be used; {less}, or ask for fewer pairs")
     if touched > _MANY_TOUCHED:
-        warnings.warn(f"{told}; {less}, and a certificate then speaks of that sample", stacklevel=3)
+        of_sample = ", and a certificate then speaks of that sample" if scanned else ""
+        warnings.warn(f"{told}; {less}{of_sample}", stacklevel=3)

@@ -195,9 +195,7 @@ def plan(
     Plan
     """
     target, threads, rng = _as_target(doubt, reliability), as_threads(n_jobs), as_generator(random_state)
-    count, level = as_whole(simulations, "simulations"), as_share(level, "level")
-    if count < 2:
-        raise ValueError("simulations must be at least 2, for intervals")
+    count, level = as_whole(simulations, "simulations", least=2), as_share(level, "level")
     if is_gaussian_process(X) and model is None:
         X, model = items, X
     elif items is not None:

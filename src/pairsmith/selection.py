@@ -250,7 +250,7 @@ def select(
     )  # fmt: skip
     memory = memory_for(problem, criterion, algorithm)
     if start.effects is not None:
-        tell_cost(problem, memory)
+        tell_cost(problem, memory, scanned=not criterion.only_effects)
     belief = NO_BELIEF
     if criterion.needs_model:
         belief = start.belief or belief_of(problem, model, criterion.name)

@@ -111,9 +111,18 @@ def _complain(message: str) -> int:
 def _in_options(message: str) -> str:
     """The library's argument names, as the command line spells them."""
     message = re.sub(r"^(objective|algorithm|goal): ", r"--\1: ", message)
+    message = re.sub(r"^(top|ridge|level|simulations|certify|checkpoint)(?= (must|is|bounds)\b)", r"--\1", message)
+    message = re.sub(r"^k(?= must\b)", "-k", message)
     message = re.sub(r"\b(objective|algorithm|goal)='([\w-]+)'", r"--\1 \2", message)
     for name, option in (
         ("labels (of labeled), outcomes (of comparisons) or model", "--labels, --answers or --model"),
+        (
+            "is what a BradleyTerryGP has learned; leave it out where model is one",
+            "is what the model has learned; leave it out",
+        ),
+        ("is for features, and X is None;", "is for features, and there are none;"),
+        ("X has 1 item;", "there is only one item;"),
+        ("n_items is 1;", "there is only one item;"),
         ("n_jobs", "--jobs"),
         ("random_state", "--seed"),
         ("max_per_item", "--max-per-item"),

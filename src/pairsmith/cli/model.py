@@ -68,7 +68,7 @@ def fit(
         bool,
         typer.Option(
             "--linear",
-            help="The paper's model instead: scores linear in the features, and nothing else. select --model needs it.",
+            help="The paper's model instead: scores linear in the features, and nothing else.",
         ),
     ] = False,
     ridge: Annotated[

@@ -80,8 +80,8 @@ def plan(
         bool,
         typer.Option("--ask-again", help="Pairs may be asked more than once, as in a campaign where that is auto."),
     ] = False,
-    simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT")] = 8,
-    seed: Annotated[int, typer.Option(help="Another one draws other simulations.")] = 0,
+    simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT", min=2)] = 8,
+    seed: Annotated[int, typer.Option(help="Another one draws other simulations.", min=0)] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
     question: opening.WhichQuestion = None,
 ) -> None:

@@ -157,7 +157,8 @@ def select(
         int | None,
         typer.Option(
             help="Makes the random objective repeatable; other samples for mutual-information; another order of items"
-            " that nothing tells apart."
+            " that nothing tells apart.",
+            min=0,
         ),
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,

@@ -52,9 +52,9 @@ _TOGETHER = 500  # pairs that were asked are included so many at a time
 def steps(work: Work, k: int) -> Steps:
     """Greedily maximise what the answers tell about the order of items.
 
-    Of many items a sample is looked at, and after half as many picks as it has items another one. With 1,000 of 4,000 items 0.003 +- 0.002
-    fewer pairs were in order after 200 answers than with 2,000, and as many after 400 to 1,000; where 3,000 texts could
-    meet few others each, 1,000 were too few.
+    Of many items a sample is looked at, and after half as many picks as it has items another one. With 1,000 of 4,000
+    items 0.003 +- 0.002 fewer pairs were in order after 200 answers than with 2,000, and as many after 400 to 1,000;
+    where 3,000 texts could meet few others each, 1,000 were too few.
     """
     # The draw depends on how many pairs were asked before, so that in every round others are looked at.
     known = work.problem

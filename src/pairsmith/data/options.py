@@ -18,16 +18,16 @@ def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
     return value
 
 
-def as_whole(value: Any, name: str) -> int:
-    """A whole number of at least 1."""
+def as_whole(value: Any, name: str, least: int = 1) -> int:
+    """A whole number of at least 1, or `least`."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
         number = operator.index(value)
     except TypeError:
         raise ValueError(f"{name} must be a whole number, got {value!r}") from None
-    if number < 1:
-        raise ValueError(f"{name} must be at least 1, got {number}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
     return number
 
 

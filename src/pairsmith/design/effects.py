@@ -213,9 +213,10 @@ def eliminate(X: Floats, variance: float, answered: Answered) -> tuple[Floats, F
     Also rows with which A = ridge I + rows'rows is the information on beta, and log det(I + e L), where L = B'B and B
     has the rows sqrt(w) (e_i - e_j) of pairs and sqrt(w) e_i of labels.
 
-    E = (I / e + L)^-1 and shift = -E L X: -shift is the ridge regression of B X on B, with the penalty 1 / e. What that
-    least-squares problem leaves over is X'(L - L E L)X, so the rows are its residuals: B Y, and the effects themselves over sqrt(e).
-    Nothing is squared on the way, so that a small ridge keeps its digits (`information.Design`).
+    E = (I / e + L)^-1 and shift = -E L X: -shift is the ridge regression of B X on B, with the penalty 1 / e. What
+    that least-squares problem leaves over is X'(L - L E L)X, so the rows are its residuals: B Y, and the effects
+    themselves over sqrt(e). Nothing is squared on the way, so that a small ridge keeps its digits
+    (`information.Design`).
     """
     t, i, j, alone = len(X), answered.first, answered.second, answered.labeled
     root, label_root = np.sqrt(answered.weight), np.sqrt(answered.label_weight)

@@ -48,7 +48,7 @@ def fixed_variances(**parts: Any) -> dict[str, float]:
         if value is False:
             fixed[name] = 0.0
         elif isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 < value < 1e9:
-            raise ValueError(f"{name} must be 'auto', a positive variance or False, got {value!r}")
+            raise ValueError(f"{name} must be 'auto', a positive variance below 1e9 or False, got {value!r}")
         else:
             fixed[name] = float(value)
     if len(fixed) == len(PARTS) and not any(fixed.values()):
