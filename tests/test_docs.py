@@ -57,8 +57,8 @@ def test_the_first_minutes_in_python(tmp_path, monkeypatch):
     names = {"__name__": "shown"}  # what is for __main__ alone starts a cluster
     first, *others = blocks("README.md", "python")
     exec(compile(first, "README.md", "exec"), names)
-    assert "says 13%, and 10% it is" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"{names['model'].doubt_:.0%}" == "13%"
+    assert "says 16%, and 10% it is" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{names['model'].doubt_:.0%}" == "16%"
     ranked = names["quality"][names["model"].rank(names["X"]).index.to_numpy()]
     wrong = np.less.outer(ranked, ranked)[np.triu_indices(300, 1)]  # the first is the worse
     assert f"{wrong.mean():.0%}" == "10%"
