@@ -82,7 +82,7 @@ def test_select_makes_features_and_takes_those_of_a_model(run):
     assert set(pd.read_csv("pairs.csv")["first"]) <= {f"r{row}" for row in range(40, 50)}
     assert refused(
         run("select new.csv -k 5 --objective entropy --model model.json --text review"),
-        "--model model.json has its own features; leave out --features, --text and --image",
+        "--model model.json has its own features; leave out --text",
     )
 
 

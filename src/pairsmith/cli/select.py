@@ -205,8 +205,7 @@ def select(
         raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
     if better is not None and labels is None:
         raise ValueError("--better names one of the labels of --labels; give that too")
-    unused = features or text or image
-    if no_features and unused:
+    if no_features and (features or text or image):
         raise ValueError("--no-features leaves nothing for --features, --text and --image; leave one out")
     if candidates and group_by:
         raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
@@ -230,24 +229,13 @@ def select(
         selection = _from_campaign(items, k, refused, model, dask, options, question)
     else:
         opening.refuse_question(question)
-        raw: dict[str, Any] = {"text": text, "image": image}
+        raw: dict[str, Any] = {"text": text, "image": image, "may_lack_features": True}
         raw |= making(dimensions, text_embedding, image_embedding, output)
-        raw["may_lack_features"] = True
-        needs_model = objective in CRITERIA and CRITERIA[objective].needs_model
-        learns = needs_model and model is None
+        learns = model is None and objective in CRITERIA and CRITERIA[objective].needs_model
         if text or image:  # features take their time, so that what is wrong elsewhere is said before
             _check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
-        fitted = None if model is None else load_model(model)
-        if model is not None and fitted is not None and (not features or recipe_of(model) is not None):
-            if unused or (no_features and fitted.n_features_in_ > 0):
-                raise ValueError(f"--model {model} has its own features; leave out --features, --text and --image")
-            check_unused(raw)
-            table, recipe = read_items_of(fitted, model, Path(items), id_column, group_by), None
-        else:
-            table, recipe = read_features(
-                Path(items), id_column, None if no_features else features or [], group_by, **raw
-            )
-        for line in () if recipe is None else recipe.sentences():
+        table, fitted, told = _read(Path(items), id_column, group_by, model, features or [], no_features, raw)
+        for line in told:
             print(printable(line), file=sys.stderr if output is None else sys.stdout)
         known = _known(table, labels, better, answers or [], learns)
         counts = known.pop("counts", None)
@@ -293,6 +281,29 @@ def _from_campaign(
     if len(selection) < k:
         warnings.warn(f"only {len(selection)} of the {k} pairs asked for are left to ask", stacklevel=2)
     return dataclasses.replace(selection, ids=asked.features.index.to_numpy(dtype=object))
+
+
+def _read(
+    path: Path,
+    id_column: str | None,
+    group_by: str | None,
+    model: Path | None,
+    features: list[str],
+    no_features: bool,
+    raw: dict[str, Any],
+) -> tuple[Items, BradleyTerry | BradleyTerryGP | None, list[str]]:
+    """The items, the model that is named, and what there is to say of features that were made; `raw` says how."""
+    fitted = None if model is None else load_model(model)
+    if model is None or fitted is None or (features and recipe_of(model) is None):
+        table, recipe = read_features(path, id_column, None if no_features else features, group_by, **raw)
+        return table, fitted, [] if recipe is None else recipe.sentences()
+    named = {"--features": features, "--text": raw["text"], "--image": raw["image"]}
+    named["--no-features"] = no_features and fitted.n_features_in_ > 0
+    given = next((option for option, value in named.items() if value), None)
+    if given is not None:
+        raise ValueError(f"--model {model} has its own features; leave out {given}")
+    check_unused(raw)
+    return read_items_of(fitted, model, path, id_column, group_by), fitted, []
 
 
 def _from_table(
