@@ -340,6 +340,10 @@ def test_places_that_cannot_be(run, folder):
         assert err.startswith("Error: mysql:// is no place for a campaign")
     assert "mysql:// is no place" in run("campaign", "create", "mysql://anna:secret@host/x", *CREATE[3:])[2]
     assert run("demo-campaign", "no/d.db")[1:] == ("", "Error: no/d.db: there is no folder no\n")
+    Path("mine.csv").write_text("id\na\n")
+    refusal = "Error: mine.csv is there already and is no campaign; name another file\n"
+    assert run("demo-campaign", "mine.csv", "--no-serve") == (2, "", refusal)
+    assert Path("mine.csv").read_text() == "id\na\n"
 
 
 def test_the_item_with_the_word_is_blamed_not_the_first_one(run):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairsmith.campaign import counted
+from pairsmith.campaign import counted, is_campaign
 from pairsmith.cli.campaign_people import confirm, wants
 from pairsmith.cli.opening import needs_app, open_campaign, say, shown
 
@@ -145,6 +145,10 @@ def demo_campaign(
         else:
             count = demo.make_demo(str(target))
         say(f"Made {target}: {counted(count, 'pair')} planned.")
+    elif not is_campaign(str(target)):
+        raise ValueError(f"{target} is there already and is no campaign; name another file")
+    elif not serve:
+        say(f"{target} is there already; it was not changed.")
     if serve:
         label(str(target), port=port, browse=browse)
 
@@ -163,7 +167,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         reason = (error.strerror or str(error)).lower()
         raise ValueError(
-            f"cannot serve at {host}, port {port}: {reason}; choose others with --host and --port"
+            f"cannot serve at {host}, port {port}: {reason}; choose another port, or for label another --host"
         ) from None
     return listener
 
