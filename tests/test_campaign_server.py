@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import httpx2 as httpx
 import pytest
@@ -58,18 +59,25 @@ def ended(connection):
 
 @pytest.mark.slow
 def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
-    line = [sys.executable, "-c", few_files(1), "label", store.target, "--no-open", "--port", "0"]
+    line = [sys.executable, "-c", few_files(3), "label", store.target, "--no-open", "--port", "0"]
     log = tmp_path / "log"
-    with open(log, "wb") as errors, subprocess.Popen(line, stdout=subprocess.PIPE, stderr=errors, text=True) as server:
+    with (
+        open(log, "wb") as errors,
+        subprocess.Popen(line, stdout=subprocess.PIPE, stderr=errors, text=True) as server,
+        ExitStack() as at_last,  # whatever fails, nobody waits for a server that goes on
+    ):
+        at_last.callback(server.terminate)
         url = server.stdout.readline().split()[-1].rstrip("/")
         while not server.stdout.readline().startswith("Stop with"):
             pass
         host, port = url.removeprefix("http://").split(":")
         with httpx.Client(base_url=url, timeout=10) as me:
             assert me.post("/api/next", json={}).status_code == 200
-            idle = connect(host, int(port), 400)
-            kept = me.post("/api/next", json={})  # the connection is there already
-            assert kept.status_code == 200
+            idle = []
+            for _ in range(8):
+                idle += connect(host, int(port), 50)
+                kept = me.post("/api/next", json={})  # the connection is there already, and never idle for long
+                assert kept.status_code == 200
             assert all(ended(one) for one in idle)  # at once, or when nothing came
             for one in idle:
                 one.close()
@@ -90,7 +98,6 @@ def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
             with noise:
                 noise.sendall(b"\0\r\n\r\n")
                 noise.recv(100)
-        server.terminate()
     told = log.read_text()
     assert len(told) < 10_000, told[:2000]
     assert told.count("connections are open, which is the limit") == 1
