@@ -117,12 +117,12 @@ def saved(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def against(raw: pd.DataFrame, rule: str, rival: str) -> Iterator[dict[str, Any]]:
     """By how much a rule is ahead of another at each K, paired by repetition, with a 95% error."""
-    named = {} if (rule, rival) == (DESIGNED, RANDOM) else {"rule": rule, "rival": rival}
     for (data, k), part in raw.groupby(["data", "K"], sort=False):
         for column in ("right", "right unseen"):
             wide = part.pivot_table(index="seed", columns="rule", values=column)
             if {rule, rival} <= set(wide):
-                yield {**named, "data": data, "K": k, "figure": column, **_paired(wide[rule] - wide[rival])}
+                ahead = _paired(wide[rule] - wide[rival])
+                yield {"rule": rule, "rival": rival, "data": data, "K": k, "figure": column, **ahead}
 
 
 def goals(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
