@@ -232,17 +232,3 @@ def test_effects_of_items_a_fitted_model_and_no_features(run, answered):
     assert refused(run("select noted.csv -k 2 --no-features"), refusal)
     assert refused(run("select items.csv -k 2 --no-features --features f_1"), "--no-features leaves nothing for")
     assert refused(run("select items.csv -k 2 --item-effects 0"), "--item-effects must be a positive number")
-
-
-def test_select_reads_who_won_as_fit_does(run, tmp_path):
-    pd.DataFrame({"id": range(1, 6), "x": [1.0, 4.0, 9.0, 16.0, 25.0]}).to_csv("five.csv", index=False)
-    (tmp_path / "won.csv").write_text("labeller,winner,loser\n1,2,3\n1,5,4\n")
-    (tmp_path / "pairs.csv").write_text("first,second\n2,3\n4,5\n")
-    for option in ("--answers", "--candidates"):
-        assert run(f"select five.csv -k 2 {option} won.csv") == run(f"select five.csv -k 2 {option} pairs.csv")
-    (tmp_path / "odd.csv").write_text("labeller,left,right\n1,2,3\n")
-    for option in ("--answers", "--candidates"):
-        assert refused(
-            run(f"select five.csv -k 1 {option} odd.csv"), "or winner and loser; found labeller, left, right"
-        )
-    assert refused(run("fit five.csv odd.csv -o m.json"), "or winner and loser; found labeller, left, right")

@@ -1,6 +1,6 @@
 """The command line: parse, call the library, print.
 
-    select            pairsmith select
+    select            pairsmith select; selecting: behind its options
     model             pairsmith fit and rank; fitting: behind the options of fit
     features          pairsmith features
     plan              pairsmith plan

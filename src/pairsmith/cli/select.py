@@ -27,18 +27,14 @@ from pairsmith.cli.inputs import (
     load_model,
     making,
     matching,
-    read_features,
-    read_items_of,
-    recipe_of,
 )
 from pairsmith.cli.interruption import resumable
 from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
+from pairsmith.cli.selecting import check_ids, known_of, learned, read_table
 from pairsmith.criteria import CRITERIA, GOALS
 from pairsmith.data.names import printable
-from pairsmith.recipe import check_unused
 
 if TYPE_CHECKING:
-    from pairsmith.data.arrays import Floats
     from pairsmith.files.items import Items
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -233,14 +229,14 @@ def select(
         raw |= making(dimensions, text_embedding, image_embedding, output)
         learns = model is None and objective in CRITERIA and CRITERIA[objective].needs_model
         if text or image:  # features take their time, so that what is wrong elsewhere is said before
-            _check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
-        table, fitted, told = _read(Path(items), id_column, group_by, model, features or [], no_features, raw)
+            check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
+        table, fitted, told = read_table(Path(items), id_column, group_by, model, features or [], no_features, raw)
         for line in told:
             print(printable(line), file=sys.stderr if output is None else sys.stdout)
-        known = _known(table, labels, better, answers or [], learns)
+        known = known_of(table, labels, better, answers or [], learns)
         counts = known.pop("counts", None)
         if learns and objective is not None and CRITERIA[objective].only_effects:
-            fitted = _learned(table, known, counts)
+            fitted = learned(table, known, counts)
         elif table.features.shape[1] == 0 and fitted is None and item_effects is None:
             lacking = "" if no_features else f"{table.path}: there are no feature columns besides the ids; "
             raise ValueError(
@@ -283,29 +279,6 @@ def _from_campaign(
     return dataclasses.replace(selection, ids=asked.features.index.to_numpy(dtype=object))
 
 
-def _read(
-    path: Path,
-    id_column: str | None,
-    group_by: str | None,
-    model: Path | None,
-    features: list[str],
-    no_features: bool,
-    raw: dict[str, Any],
-) -> tuple[Items, BradleyTerry | BradleyTerryGP | None, list[str]]:
-    """The items, the model that is named, and what there is to say of features that were made; `raw` says how."""
-    fitted = None if model is None else load_model(model)
-    if model is None or fitted is None or (features and recipe_of(model) is None):
-        table, recipe = read_features(path, id_column, None if no_features else features, group_by, **raw)
-        return table, fitted, [] if recipe is None else recipe.sentences()
-    named = {"--features": features, "--text": raw["text"], "--image": raw["image"]}
-    named["--no-features"] = no_features and fitted.n_features_in_ > 0
-    given = next((option for option, value in named.items() if value), None)
-    if given is not None:
-        raise ValueError(f"--model {model} has its own features; leave out {given}")
-    check_unused(raw)
-    return read_items_of(fitted, model, path, id_column, group_by), fitted, []
-
-
 def _from_table(
     table: Items,
     k: int,
@@ -336,69 +309,6 @@ def _from_table(
             X = path
         selection = pairsmith.select(X, k, **known, candidates=allowed, model=fitted, client=client, **options)
     return dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
-
-
-def _learned(table: Items, known: dict[str, Any], counts: Floats | None) -> BradleyTerryGP:
-    """What labels and answers tell of these items, if there are any; `known` keeps the pairs, not to be asked again.
-
-    `counts` says how often each answer was given.
-    """
-    import numpy as np
-
-    import pairsmith
-
-    y, labeled, outcomes = (known.pop(name, None) for name in ("labels", "labeled", "outcomes"))
-    weights = np.concatenate([np.ones(0 if y is None else len(y)), [] if counts is None else counts])
-    return pairsmith.BradleyTerryGP(better=known.pop("better", None)).fit(
-        table.features,
-        y,
-        labeled=labeled,
-        comparisons=known.get("comparisons"),
-        outcomes=outcomes,
-        sample_weight=weights if len(weights) else None,
-    )
-
-
-def _check_ids(
-    path: Path,
-    id_column: str | None,
-    labels: Path | None,
-    better: str | None,
-    answers: list[Path],
-    candidates: Path | None,
-    learns: bool,
-) -> None:
-    """Refuse labels, answers and candidates that are not about the items of this table."""
-    from pairsmith.files.answers import read_pairs
-    from pairsmith.files.items import read_items
-
-    named = read_items(path, id_column, None)
-    _known(named, labels, better, answers, learns)
-    if candidates:
-        read_pairs(candidates, named)
-
-
-def _known(table: Items, labels: Path | None, better: str | None, answers: list[Path], learns: bool) -> dict[str, Any]:
-    """What select() is told of labels and answers; `learns` says that a model is fitted to them, which needs all."""
-    import numpy as np
-
-    from pairsmith.files.answers import read_answers, read_pairs
-    from pairsmith.files.labels import as_label, read_labeled, read_labels
-
-    known: dict[str, Any] = {}
-    if labels and learns:
-        known["labeled"], known["labels"] = read_labels(labels, table)
-        known["better"] = None if better is None else as_label(better, known["labels"])
-    elif labels:
-        known["labeled"] = read_labeled(labels, table)
-    if answers and learns:
-        parts = [read_answers(path, table, raters=()) for path in answers]
-        known["comparisons"] = np.concatenate([part.pairs for part in parts])
-        known["outcomes"] = np.concatenate([part.outcomes for part in parts])
-        known["counts"] = np.concatenate([part.counts for part in parts])
-    elif answers:
-        known["comparisons"] = np.concatenate([read_pairs(path, table) for path in answers])
-    return known
 
 
 def _same(path: Path, other: Path) -> bool:
