@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import expit, logit
 
 from campaigns import answers_of
 from pairsmith.campaign import outlook
 from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.history import first_answers, name_of
 from pairsmith.campaign.snapshot import take_snapshot
 
 
@@ -36,7 +39,69 @@ def test_doubt_to_come(snapshot):
     assert (low <= middle).all()
     assert (middle <= high).all()
     assert middle[-1] < middle[0]
-    assert [target for target, *_ in found["needed"]] == [t for t in outlook.TARGETS if t < middle[0]]
+    now = outlook.anchor(found, snapshot, middle[0])
+    np.testing.assert_allclose(now["points"], found["points"], atol=2e-5)  # it starts where it was made
+    assert [target for target, *_ in now["needed"]] == [t for t in outlook.TARGETS if t < middle[0]]
+
+
+def forecast_of(snapshot, count, *points):
+    """A forecast made after the first `count` answers of this snapshot."""
+    return {"from": count, "of": name_of(first_answers(snapshot, count)), "points": [list(point) for point in points]}
+
+
+@pytest.mark.parametrize("count", [1, 19, 20, 29, 39, 40])
+def test_a_forecast_starts_at_the_doubt_shown_and_lies_in_the_future(snapshot, count):
+    given = forecast_of(snapshot, 1, (1, 0.4, 0.4, 0.4), (20, 0.25, 0.3, 0.35), (50, 0.1, 0.2, 0.4))
+    found = outlook.anchor(given, first_answers(snapshot, count), 0.15)
+    answers, low, middle, high = np.array(found["points"]).T
+    assert answers[0] == found["from"] == count
+    assert (np.diff(answers) > 0).all()
+    assert low[0] == middle[0] == high[0] == 0.15
+    assert (np.diff(middle) < 0).all()
+    assert (low <= middle).all()
+    assert (middle <= high).all()
+    assert low[-1] < middle[-1] < high[-1]
+    assert [target for target, *_ in found["needed"]] == [0.1, 0.05]
+    for _, about, at_least, at_most in found["needed"]:
+        known = [number for number in (at_least, about, at_most) if number is not None]
+        assert known == sorted(known)  # None: beyond the horizon
+        assert all(1 <= number <= 50 - count for number in known)
+
+
+def test_an_anchored_forecast_by_hand(snapshot):
+    """Half way to a horizon: half of the fall, in logits, and half of the variance are left."""
+    before, after = expit([0.0, -2.0])
+    low, high = expit([-3.0, -1.0])
+    found = outlook.anchor(forecast_of(snapshot, 20, (20, *3 * [before]), (60, low, after, high)), snapshot, 0.3)
+    start = logit(0.3)
+    expected = [40, *3 * [0.3]], [60, *expit(start - 1 + np.array([-1, 0, 1]) / np.sqrt(2))]
+    np.testing.assert_allclose(found["points"], expected, atol=1e-5)
+    _, _, middle, _ = found["points"][-1]
+    about = 20 * (0.3 - 0.2) / (0.3 - middle)
+    assert found["needed"][0][:2] == [0.2, round(about)]
+
+
+def test_a_forecast_is_dropped_with_the_answers_it_was_made_from(snapshot):
+    given = forecast_of(snapshot, 20, (20, 0.3, 0.3, 0.3), (60, 0.1, 0.2, 0.25))
+    answers = snapshot.answers
+    assert outlook.anchor(given, snapshot, 0.3)
+    assert outlook.anchor(None, snapshot, 0.3) is None
+    assert outlook.anchor({"from": 20, "points": given["points"]}, snapshot, 0.3) is None  # of an earlier version
+    for other in (
+        answers.drop(answers.index[7]),  # struck out, or of somebody who was excluded
+        answers.iloc[:19],
+        answers.assign(outcome=[-answers["outcome"].iloc[0], *answers["outcome"].iloc[1:]]),
+        answers.iloc[[30, *range(30), *range(31, 40)]],  # imported, and given before
+    ):
+        assert outlook.anchor(given, replace(snapshot, answers=other), 0.3) is None
+    more_items = replace(snapshot, features=pd.concat([snapshot.features] * 2))
+    assert outlook.anchor(given, more_items, 0.3) is None
+
+
+@pytest.mark.parametrize("horizon", [21, 39, 40])
+def test_a_burst_of_answers_outlives_its_forecast(snapshot, horizon):
+    given = forecast_of(snapshot, 20, (20, 0.3, 0.3, 0.3), (horizon, 0.1, 0.2, 0.25))
+    assert outlook.anchor(given, snapshot, 0.3) is None
 
 
 @pytest.mark.slow
@@ -55,7 +120,8 @@ def test_where_nothing_is_left_to_ask_nothing_is_foretold(snapshot):
     given = answers_of(all_pairs).assign(elsewhere=True, strength="")
     done = replace(snapshot, answers=given)
     assert outlook.pairs_left(done) == 0
-    assert outlook.foretell(done) == {"from": 66, "points": [], "needed": []}
+    assert outlook.foretell(done) == {"from": 66, "of": name_of(done), "points": []}
+    assert outlook.anchor(outlook.foretell(done), done, 0.1) == {"from": 66, "points": [], "needed": []}
 
 
 @pytest.mark.slow

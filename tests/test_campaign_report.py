@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairsmith.campaign import planning
+from pairsmith.campaign import corrections, planning
+from pairsmith.campaign import report as report_module
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.dashboard import EMPTY_REPORT
 from pairsmith.campaign.history import Memory, name_of
@@ -22,8 +23,11 @@ def test_labels_alone_give_a_ranking(target, make):
     assert len(report["ranking"]) == 12
 
 
-def give_answers(store, count, truth, rng=None, labeller="anna"):
-    """`count` more answers of this labeller, of pairs in the order planned, as `truth` (with noise: rng) has them."""
+def give_answers(store, count, truth, rng=None, labeller="anna", later=0):
+    """`count` more answers of this labeller, of pairs in the order planned, as `truth` (with noise: rng) has them.
+
+    One a second from a time on, `later` seconds after that of the other labellers.
+    """
     done = int((take_snapshot(store).answers["labeller"] == labeller).sum())
     while len(take_snapshot(store).planned) < done + count:
         assert planning.plan_round(store)
@@ -31,7 +35,7 @@ def give_answers(store, count, truth, rng=None, labeller="anna"):
     gap = truth[pairs[:, 0]] - truth[pairs[:, 1]]
     better = gap > 0 if rng is None else rng.random(count) < 1 / (1 + np.exp(-gap))
     given = pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "outcome": np.where(better, 1, -1)})
-    at = (1_700_000_000 + np.arange(done, done + count)) * 1_000_000
+    at = (1_700_000_000 + later + np.arange(done, done + count)) * 1_000_000
     assert add_answers(store, given.assign(left=pairs[:, 0], labeller=labeller, seconds=2.0, at=at)) == count
 
 
@@ -105,6 +109,56 @@ def test_it_does_not_claim_what_features_cannot_tell(tmp_path, make, seed):
     assert report["learned"]["explained"] < 0.5
     assert report["learned"]["doubt"] == pytest.approx(model.doubt_, abs=1e-3)
     assert report["curve"][-1]["doubt"] > wrong / 2
+
+
+def test_a_forecast_is_shown_only_with_answers_that_it_was_made_from(tmp_path, make):
+    """After more answers it starts at the doubt shown; after an exclusion, and beyond its horizon, it is awaited."""
+    store = make(str(tmp_path / "t.db"), n=30, d=2, k=50)
+    truth = take_snapshot(store).features.to_numpy() @ [4.0, -3.0]
+    rng, memory = np.random.default_rng(0), Memory()
+    awaited = "What more answers would bring is being computed."
+
+    def after(forecast=None):
+        if forecast is not None:
+            memory.outlook = forecast
+        report = make_report(take_snapshot(store), memory)
+        assert report["curve"][-1]["doubt"] == report["learned"]["doubt"]
+        assert (awaited in report["advice"]["more"]) == (report["outlook"] is None) == (memory.outlook is None)
+        return report
+
+    give_answers(store, 60, truth, rng)
+    assert after()["outlook"] is None
+    made = {"from": 60, "of": name_of(take_snapshot(store)), "points": [[60, *3 * [0.3]], [75, 0.2, 0.25, 0.3]]}
+    give_answers(store, 10, truth, rng, labeller="ben", later=1000)
+    report = after(made)
+    assert report["outlook"]["points"][0] == [70, *3 * [report["learned"]["doubt"]]]
+    assert report["outlook"]["points"][1][0] == 75
+    corrections.exclude(store, "anna")
+    give_answers(store, 55, truth, rng, labeller="eve", later=2000)
+    assert after()["outlook"] is None
+    corrections.exclude(store, "anna", False)
+    corrections.exclude(store, "eve")
+    assert after(made)["outlook"]["points"][0][0] == 70
+    give_answers(store, 5, truth, rng, labeller="ben", later=1000)
+    assert after()["outlook"] is None  # as many answers as it foretold
+
+
+def test_whether_answers_contradict_each_other_is_looked_at_again_without_those_left_out(tmp_path, make, monkeypatch):
+    store = make(str(tmp_path / "t.db"), n=30, d=2, k=50)
+    looked_at, memory = [], Memory()
+    monkeypatch.setattr(report_module.yardstick, "consistency", lambda given, _: looked_at.append(given) or "fine")
+    truth = np.arange(30.0)
+    give_answers(store, 50, truth)
+    give_answers(store, 10, truth, labeller="ben", later=1000)
+    for change in (
+        lambda: None,
+        lambda: give_answers(store, 5, truth, labeller="eve", later=2000),
+        lambda: corrections.exclude(store, "ben"),
+        lambda: give_answers(store, 8, truth, labeller="eve", later=2000),
+    ):
+        change()
+        make_report(take_snapshot(store), memory)
+    assert [len(given.answers) for given in looked_at] == [60, 55]
 
 
 class Known(dict):

@@ -94,7 +94,7 @@ class Plan:
         low, middle, high = self.interval(name)
         if name == "reliability":
             low, middle, high, value = -high, -middle, -low, -value
-        return Needed(*(_first_at(self.answers, curve, value) for curve in (middle, low, high)))
+        return Needed(*(first_at(self.answers, curve, value) for curve in (middle, low, high)))
 
     def sentences(self) -> list[str]:
         """What is to come, in words."""
@@ -338,7 +338,7 @@ def _interval(drawn: Floats, level: float) -> tuple[Floats, Floats, Floats]:
     return expit(middle - width), expit(middle), expit(middle + width)
 
 
-def _first_at(answers: Ints, falling: Floats, target: float) -> int | None:
+def first_at(answers: Ints, falling: Floats, target: float) -> int | None:
     """After how many answers a curve is down at the target, by a straight line between two rounds; None: never."""
     below = np.flatnonzero(falling <= target + _ROUNDING)
     if len(below) == 0:

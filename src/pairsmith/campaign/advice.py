@@ -46,7 +46,8 @@ class Figures:
     uncertain: Sequence[tuple[str, int, int]] = ()  # id, best and worst rank
     untouched: int = 0  # items that nobody has compared
     disputed: Sequence[tuple[str, int, int]] = ()  # id, answers against what the others say, answers
-    outlook: dict[str, Any] | None = None  # as `outlook.foretell` gives it
+    outlook: dict[str, Any] | None = None  # as `outlook.anchor` gives it for these answers and this doubt
+    forecast_pending: bool = False  # whether a forecast is to come
 
 
 def advise(figures: Figures | None) -> dict[str, Any]:
@@ -138,15 +139,13 @@ def about_features(figures: Figures) -> Iterator[str]:
 
 def about_more(figures: Figures) -> Iterator[str]:
     """How many more answers for which doubt."""
+    if figures.forecast_pending and figures.consistency != COINS:
+        yield "What more answers would bring is being computed."
     if figures.outlook is None or figures.consistency == COINS or not figures.outlook["points"]:
         return
-    since = figures.answers - figures.outlook["from"]
     last = figures.outlook["points"][-1][0] - figures.answers
     told = []
-    for target, *needed in figures.outlook["needed"]:
-        if target >= figures.doubt:
-            continue
-        about, low, high = (None if number is None else max(1, number - since) for number in needed)
+    for target, about, low, high in figures.outlook["needed"]:
         if about is None:
             told.append(f"{target:.0%} takes more than {_roughly(last)}")
             break
@@ -177,7 +176,7 @@ ABOUT = (about_trust, about_more, about_top, about_features, about_uncertain, ab
 def _ahead(figures: Figures) -> tuple[int, float, float, float] | None:
     """A quarter more answers, and the doubt then: low end, middle and high end. None where nothing is foretold."""
     points = figures.outlook["points"] if figures.outlook else []
-    if not points or points[-1][0] <= figures.answers:
+    if not points:
         return None
     more = min(max(25, round(figures.answers / 4)), points[-1][0] - figures.answers)
     at, *ends = np.array(points, dtype=np.float64).T

@@ -35,7 +35,7 @@ class Memory:
         default_factory=lambda: np.zeros(0)
     )  # of each answer, P(first preferred); NaN: of no model
     outlook: dict[str, Any] | None = None  # the last forecast, see `outlook`
-    consistency: tuple[int, str] | None = None  # after how many answers it was looked at, and what was found
+    consistency: tuple[int, str, str] | None = None  # of how many answers, their name, and what was found
 
     def to_json(self) -> dict[str, Any]:
         """All that is worth keeping when the process ends."""
@@ -80,7 +80,7 @@ def _go_back(snapshot: CampaignSnapshot, memory: Memory, names: dict[int, str]) 
     )
     last = max((mark for mark in names if mark <= memory.fitted), default=0)
     ahead = memory.model is not None and known >= last and memory.fitted <= len(snapshot.answers)
-    if ahead and name_of(first_answers(snapshot, memory.fitted)) == memory.model_of:
+    if ahead and begins_with(snapshot, memory.fitted, memory.model_of):
         return
     memory.foretold, memory.fitted, memory.model_of = memory.foretold[:known], 0, ""
     if known:
@@ -108,6 +108,11 @@ def _fit(snapshot: CampaignSnapshot, memory: Memory, count: int, name: str) -> N
 def first_answers(snapshot: CampaignSnapshot, count: int) -> CampaignSnapshot:
     """As if there were only so many answers."""
     return replace(snapshot, answers=snapshot.answers[:count])
+
+
+def begins_with(snapshot: CampaignSnapshot, count: int, name: str | None) -> bool:
+    """Return whether the first `count` answers are those of this name."""
+    return count <= len(snapshot.answers) and name_of(first_answers(snapshot, count)) == name
 
 
 def name_of(snapshot: CampaignSnapshot) -> str:

@@ -10,9 +10,9 @@ import pandas as pd
 from pairsmith.campaign import advice, yardstick
 from pairsmith.campaign.agreement import judges_against_people
 from pairsmith.campaign.dashboard import EMPTY_REPORT
-from pairsmith.campaign.history import Memory, follow
+from pairsmith.campaign.history import Memory, begins_with, follow, name_of
 from pairsmith.campaign.learning import evidence
-from pairsmith.campaign.outlook import GROWTH, pairs_left
+from pairsmith.campaign.outlook import FEWEST, GROWTH, anchor, pairs_left
 from pairsmith.campaign.raters import rate
 from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
@@ -35,12 +35,16 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
     explained = 1 - model.shares_["items"] if model.n_features_in_ else None
     table = _ranked(model, snapshot)
     measured = [_measured(snapshot, memory, mark) for mark, _ in history]
-    figures = _figures(snapshot, memory, table, doubt, explained)
+    outlook = anchor(memory.outlook, snapshot, doubt)
+    if outlook is None:
+        memory.outlook = None  # so that another one is made
+    figures = _figures(snapshot, memory, table, doubt, explained, outlook)
+    total = len(snapshot.answers)
     return {
-        "answers": len(snapshot.answers),
+        "answers": total,
         "ranking": _ranking(table),
         "curve": [
-            {"answers": mark, "doubt": round(claimed, 5), **_drawn(then.auc)}
+            {"answers": mark, "doubt": round(doubt if mark == total else claimed, 5), **_drawn(then.auc)}
             for (mark, claimed), then in zip(history, measured, strict=True)
         ],
         "people": rate(snapshot, model, memory.foretold),
@@ -52,7 +56,7 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
             "agreement": _rounded(measured[-1].agreement if measured else Measured(0)),
             "auc": _rounded(measured[-1].auc if measured else Measured(0)),
         },
-        "outlook": memory.outlook,
+        "outlook": outlook,
         "advice": advice.advise(figures),
     }
 
@@ -92,28 +96,34 @@ def _rounded(found: Measured) -> dict[str, float | None]:
 
 
 def _figures(
-    snapshot: CampaignSnapshot, memory: Memory, table: pd.DataFrame, doubt: float, explained: float | None
+    snapshot: CampaignSnapshot,
+    memory: Memory,
+    table: pd.DataFrame,
+    doubt: float,
+    explained: float | None,
+    outlook: dict[str, Any] | None,
 ) -> advice.Figures:
     """What is advised upon; of few answers only how many there are, and whether more can come."""
-    total = len(snapshot.answers)
+    total, left = len(snapshot.answers), pairs_left(snapshot)
     if total < advice.FEW:
-        return advice.Figures(total, doubt, pairs_left(snapshot), explained)
+        return advice.Figures(total, doubt, left, explained)
     assert memory.model is not None
     measured = _measured(snapshot, memory, total)
-    if memory.consistency is None or not memory.consistency[0] <= total < GROWTH * memory.consistency[0]:
-        memory.consistency = total, yardstick.consistency(snapshot, measured)  # it may take two fits
+    if not _looked_at(snapshot, memory):
+        memory.consistency = total, name_of(snapshot), yardstick.consistency(snapshot, measured)  # may take two fits
+    assert memory.consistency is not None
     width = (table["worst"] - table["best"]).to_numpy()
     widest = np.argsort(-width, kind="stable")[:NAMED]
     compared = np.unique(snapshot.answers[["first", "second"]].to_numpy())
     return advice.Figures(
         answers=total,
         doubt=doubt,
-        left=pairs_left(snapshot),
+        left=left,
         explained=explained,
         top=_top(table) if snapshot.groups is None else None,
         groups=None if snapshot.groups is None else _first_of_groups(table),
         yardstick=measured,
-        consistency=memory.consistency[1],
+        consistency=memory.consistency[-1],
         uncertain=[
             (str(table.index[at]), int(table["best"].iloc[at]), int(table["worst"].iloc[at]))
             for at in widest
@@ -121,8 +131,17 @@ def _figures(
         ],
         untouched=len(snapshot.features) - len(compared),
         disputed=disputed(snapshot, memory.model),
-        outlook=memory.outlook,
+        outlook=outlook,
+        forecast_pending=outlook is None and left > 0 and total >= FEWEST,
     )
+
+
+def _looked_at(snapshot: CampaignSnapshot, memory: Memory) -> bool:
+    """Return whether it is known if these answers contradict each other: not if many came since, or some are gone."""
+    if memory.consistency is None:
+        return False
+    count, name, _ = memory.consistency
+    return len(snapshot.answers) < GROWTH * count and begins_with(snapshot, count, name)
 
 
 def _top(table: pd.DataFrame) -> advice.Top | None:
