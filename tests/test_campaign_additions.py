@@ -30,7 +30,8 @@ def test_they_are_in_the_next_round_of_who_has_it_open(target, run):
         plan = planning.Planner(store)
         while planning.plan_round(store):
             pass
-        planned = len(take_snapshot(store).planned)
+        snapshot = take_snapshot(store)
+        planned = len(snapshot.planned)
         for _ in range(planned):
             answer_next(store)
         plan()
@@ -38,7 +39,8 @@ def test_they_are_in_the_next_round_of_who_has_it_open(target, run):
         code, out, err = run("campaign", "add", target, str(more()))
         assert (code, err) == (0, "")
         assert out.endswith(", which has 12 now.\n")
-        snapshot = take_snapshot(store)
+        before, snapshot = snapshot, take_snapshot(store)
+        assert snapshot.revision > before.revision  # reports of the items before do not hold any more
         assert list(snapshot.features.index[8:]) == [f"new {row}" for row in range(4)]
         np.testing.assert_array_equal(snapshot.features.to_numpy()[8:], np.tile([1.0, 2.0], (4, 1)))
         assert list(snapshot.groups[8:]) == ["p", "q", "p", "q"]

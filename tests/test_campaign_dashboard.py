@@ -3,7 +3,7 @@
 import re
 
 from campaigns import Clock, answer_next, answers_of
-from pairsmith.campaign import dashboard, leases, people, planning
+from pairsmith.campaign import browse, corrections, dashboard, goals, leases, people, planning
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
@@ -59,6 +59,55 @@ def test_reports_are_kept_one_at_a_time(target, make):
     assert dashboard.last_problem(store) == "no room 2"
     dashboard.save_problem(store, "")
     assert dashboard.last_problem(store) == ""
+
+
+def test_advice_is_withdrawn_after_a_correction_and_after_many_more_answers(target, make):
+    """A report of 60 answers is for the next 25; one of 200, for the next 50. A pause corrects nothing."""
+    store = make(target, n=8, k=4)
+    report = {"answers": 60, "outlook": {"points": []}, "advice": {"stop": True, "text": "You can stop.", "more": []}}
+
+    def shown(now, **changed):
+        dashboard.save_report(store, report | changed)
+        return dashboard.shown_report(store, now)
+
+    for current in (shown(59), shown(60), shown(84), shown(249, answers=200)):
+        assert current["outlook"] == report["outlook"]
+        assert current["advice"] == report["advice"]
+    assert shown(90, advice=None)["advice"] is None
+    for outdated in (shown(85), shown(250, answers=200)):
+        assert outdated["outlook"] is None
+        assert not outdated["advice"]["stop"]
+    assert outdated["advice"]["text"] == (
+        "Being computed again: the figures below are of 200 answers, and there are 250 answers now."
+    )
+    goals.act(store, "pause")
+    assert shown(60)["advice"]["stop"]
+    goals.act(store, "resume")
+    answer_next(store)
+    corrections.exclude(store, people.LOCAL)
+    assert shown(60)["advice"] == {
+        "stop": False,
+        "text": "Being computed again: the figures below are of 60 answers, and what counts was corrected since.",
+        "more": [],
+    }
+    assert shown(60, revision=take_snapshot(store).revision)["advice"]["stop"]
+
+
+def test_revisions_tell_corrections_apart(target, make):
+    store = make(target, n=8, k=4)
+    answer_next(store)
+    with store.reading() as connection:
+        _, (answer,) = browse.browse(connection, browse.Filter(), 0, 2)
+    seen = [take_snapshot(store).revision]
+    for change in (
+        lambda: corrections.exclude(store, people.LOCAL),
+        lambda: corrections.exclude(store, people.LOCAL, False),
+        lambda: corrections.strike(store, answer.id),
+        lambda: corrections.strike(store, answer.id, False),
+    ):
+        change()
+        seen.append(take_snapshot(store).revision)
+    assert seen == sorted(set(seen))
 
 
 def test_changes_are_noticed(target, make):

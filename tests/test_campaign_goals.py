@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from campaigns import Clock, answer_next, answers_of, invite_people
-from pairsmith.campaign import dashboard, goals, leases, people, planning, schema
+from pairsmith.campaign import corrections, dashboard, goals, leases, people, planning, schema
 from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.database import Refused
 from pairsmith.campaign.goals import Goals
@@ -138,6 +138,28 @@ def test_doubt_below_its_bound_ends_it_by_the_last_report_of_enough_answers(targ
         assert (leases.next_pair(store, anna) is None) == (over is not None)
     dashboard.save_report(store, dashboard.EMPTY_REPORT)
     assert goals.ending(store, anna) is None
+
+
+def test_doubt_of_a_report_before_a_correction_ends_nothing(target, make):
+    store = make(target)
+    (anna,) = invite_people(store, 1)
+    goals.change(store, until="doubt < 10%")
+
+    def report():
+        revision = take_snapshot(store).revision
+        dashboard.save_report(store, {"answers": 60, "revision": revision, "learned": {"doubt": 0.08}})
+
+    corrections.exclude(store, "p0")
+    report()
+    assert goals.ending(store, anna) == "until"
+    assert goals.described(store)["goals"] == ["until doubt is below 10% (8.0% now)"]
+    corrections.exclude(store, "p0", False)
+    assert goals.ending(store, anna) is None
+    assert goals.described(store)["goals"] == ["until doubt is below 10% (not known since the last correction)"]
+    report()
+    goals.act(store, "pause")  # changes no answer
+    goals.act(store, "resume")
+    assert goals.ending(store, anna) == "until"
 
 
 def test_a_person_is_done_at_their_quota_and_others_go_on(target, make):

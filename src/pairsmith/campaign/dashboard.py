@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import schema
+from pairsmith.campaign import counted, schema
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.schema import GOLD, SECOND, answers, leases, pairs, reports, undos
 
@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
 EMPTY_REPORT: dict[str, Any] = {
-    "answers": 0, "ranking": [], "curve": [], "people": [], "judges": [], "learned": {}, "outlook": None,
-    "advice": None,
+    "answers": 0, "revision": 0, "ranking": [], "curve": [], "people": [], "judges": [], "learned": {},
+    "outlook": None, "advice": None,
 }  # fmt: skip
+
+
+# A report's advice is about the next quarter more answers, 25 at least. Once these are in, it is withdrawn.
+GROWTH, LEAST_GROWTH = 0.25, 25
 
 
 class Figure(NamedTuple):
@@ -120,6 +124,23 @@ def last_report(store: Store, question: int = 0) -> dict[str, Any]:
     return {key: value for key, value in report.items() if key != "ranking"}
 
 
+def shown_report(store: Store, answers: int, question: int = 0) -> dict[str, Any]:
+    """Return the last report without its advice and forecast if these no longer hold of so many answers.
+
+    They do not hold after a correction, which may have left out answers that the report counted, nor after many more
+    answers. Both come back with the next report.
+    """
+    report = last_report(store, question)
+    with store.reading() as connection:
+        corrected = connection.execute(sql.REVISION).scalar_one() != report["revision"]
+    many = answers >= report["answers"] + max(LEAST_GROWTH, GROWTH * report["answers"])
+    if report["advice"] is None or not (corrected or many):
+        return report
+    since = "what counts was corrected since" if corrected else f"there are {counted(answers, 'answer')} now"
+    text = f"Being computed again: the figures below are of {counted(report['answers'], 'answer')}, and {since}."
+    return report | {"outlook": None, "advice": {"stop": False, "text": text, "more": []}}
+
+
 def last_ranking(store: Store, question: int = 0) -> list[list[Any]]:
     """The ranking of the last report, as `report` makes it. Of many items it is large, so it is kept by itself."""
     return _read(store, _named("ranking", question)) or []
@@ -143,7 +164,8 @@ def save_report(store: Store, *reports: dict[str, Any]) -> None:
     # By itself too, as it is looked at with every request: what holds for all questions.
     doubts = [report.get("learned", {}).get("doubt") for report in reports]
     fewest = min(report.get("answers", 0) for report in reports)
-    _save(store, "doubt", {"answers": fewest, "doubt": None if None in doubts else max(doubts)})
+    oldest = min(report.get("revision", 0) for report in reports)
+    _save(store, "doubt", {"answers": fewest, "revision": oldest, "doubt": None if None in doubts else max(doubts)})
 
 
 def last_memory(store: Store, question: int = 0) -> tuple[Any, Any]:

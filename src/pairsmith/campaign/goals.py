@@ -86,7 +86,7 @@ def course(connection: sa.Connection, now: int, person: int | None = None) -> Co
     over = None if found.state == "open" else found.state
     if over is None and goals.deadline is not None and now >= goals.deadline:
         over = "deadline"
-    if over is None and goals.until is not None and _doubt(found.doubt) < goals.until:
+    if over is None and goals.until is not None and _doubt(found) < goals.until:
         over = "until"
     spoken_for = False
     for name, goal, counts in (("answers", goals.answers, sql.GIVEN), ("quota", quota, sql.GIVEN_BY)):
@@ -97,11 +97,27 @@ def course(connection: sa.Connection, now: int, person: int | None = None) -> Co
     return Course(found.state, goals, quota, found.gold_rate or 0.0, over, spoken_for, found.wording)
 
 
-def _doubt(reported: Any) -> float:
-    """The doubt of the last report; 1 where there is none, or of too few answers."""
+def _doubt(found: Any) -> float:
+    """Return the doubt of the last report; 1 if there is none, if it is of too few answers, or after a correction.
+
+    `found` is a row of `statements.COURSE`.
+    """
+    reported = found.doubt
     if not isinstance(reported, Mapping) or reported.get("doubt") is None or reported["answers"] < EARLIEST:
         return 1.0
-    return float(reported["doubt"])
+    return 1.0 if _is_corrected(found) else float(reported["doubt"])
+
+
+def _is_corrected(found: Any) -> bool:
+    """Return whether answers or items were corrected since the last report."""
+    return isinstance(found.doubt, Mapping) and found.doubt.get("revision", 0) != found.revision
+
+
+def _doubt_so_far(found: Any) -> str:
+    known = _doubt(found)
+    if known < 1:
+        return f"{known:.1%} now"
+    return "not known since the last correction" if _is_corrected(found) else f"known after {EARLIEST} answers"
 
 
 def ending(store: Store, person: int) -> str | None:
@@ -231,16 +247,14 @@ def described(store: Store) -> dict[str, Any]:
     with store.reading() as connection:
         now = course(connection, store.now())
         given, _ = connection.execute(sql.GIVEN, {"now": store.now()}).one()
-        doubt = connection.execute(sql.COURSE, {"person": None}).one().doubt
+        found = connection.execute(sql.COURSE, {"person": None}).one()
     goals = now.goals
     several = len(store.settings.questions) > 1
     to = " to all questions" if several else ""
     lines = [] if goals.answers is None else [f"{given} of {counted(goals.answers, 'answer')}{to}"]
     if goals.until is not None:
-        known = _doubt(doubt)
-        so_far = f"{known:.1%} now" if known < 1 else f"known after {EARLIEST} answers"
         each = " of each question" if several else ""
-        lines.append(f"until doubt{each} is below {100 * goals.until:.4g}% ({so_far})")
+        lines.append(f"until doubt{each} is below {100 * goals.until:.4g}% ({_doubt_so_far(found)})")
     if goals.deadline is not None:
         lines.append(f"until {shown_time(goals.deadline)}")
     if goals.quota is not None:

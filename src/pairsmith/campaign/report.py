@@ -30,7 +30,7 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
     history = follow(snapshot, memory)
     model = memory.model
     if model is None:
-        return EMPTY_REPORT | {"advice": advice.advise(None)}
+        return EMPTY_REPORT | {"revision": snapshot.revision, "advice": advice.advise(None)}
     doubt, reliability = model.certainty(snapshot.features, snapshot.groups)
     explained = 1 - model.shares_["items"] if model.n_features_in_ else None
     table = _ranked(model, snapshot)
@@ -42,6 +42,7 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
     total = len(snapshot.answers)
     return {
         "answers": total,
+        "revision": snapshot.revision,
         "ranking": _ranking(table),
         "curve": [
             {"answers": mark, "doubt": round(doubt if mark == total else claimed, 5), **_drawn(then.auc)}

@@ -14,7 +14,7 @@ from pairsmith.campaign import answers
 from pairsmith.campaign.people import LOCAL
 from pairsmith.campaign.schema import MADE_ELSEWHERE, leases, pairs, people
 from pairsmith.campaign.settings import Settings
-from pairsmith.campaign.statements import closed_states
+from pairsmith.campaign.statements import REVISION, closed_states
 from pairsmith.data.arrays import Ints
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class CampaignSnapshot:
     by: str | None = None  # the column that said so
     question: int = 0  # that the answers are to; 0: the first
     asks_again: bool = False  # whether the design may ask a pair again
+    revision: int = 0  # of the corrections so far, see `statements.REVISION`
 
 
 def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
@@ -53,6 +54,7 @@ def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
         last = connection.execute(sa.select(sa.func.max(pairs.c.id))).scalar()
         given = answers.standing(connection, store.target, question=question)
         again = _repeatable(connection, settings, question)
+        revision = connection.execute(REVISION).scalar_one()
     planned = np.array([(row.first, row.second) for row in found], dtype=np.int64).reshape(-1, 2)
     planned = planned[planned[:, 0] != planned[:, 1]]  # imports of version 1 could store such, see `repair`
     return CampaignSnapshot(
@@ -71,6 +73,7 @@ def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
         settings.by,
         question,
         settings.asks_again,
+        revision,
     )
 
 

@@ -10,6 +10,7 @@ from pairsmith.campaign.schema import (
     REPEATED,
     answers,
     campaign,
+    changes,
     items,
     leases,
     pairs,
@@ -28,6 +29,11 @@ PERSON = sa.select(people).where(people.c.hash == _given("hash"), people.c.role 
 PARTS = sa.select(items.c.parts).where(items.c.row == _given("row"))
 NAME = sa.select(items.c.name).where(items.c.row == _given("row"))
 PROMPT = sa.select(items.c.prompt).where(items.c.row == _given("row"))
+
+# What organisers do that makes reports wrong, not only older: they change which answers or items count.
+_CORRECTIONS = "excluded", "included", "struck", "restored", "added"
+# A number that differs after each correction. A report keeps the one of its answers.
+REVISION = sa.select(sa.func.coalesce(sa.func.max(changes.c.id), 0)).where(changes.c.what.in_(_CORRECTIONS))
 
 LAST_WORDING = sa.select(sa.func.max(wordings.c.id))
 
@@ -111,6 +117,7 @@ COURSE = sa.select(  # what decides whether this person gets another pair
     sa.select(reports.c.content).where(reports.c.name == "doubt").scalar_subquery().label("doubt"),  # the largest
     _quota,
     LAST_WORDING.scalar_subquery().label("wording"),
+    REVISION.scalar_subquery().label("revision"),
 )
 _being_given = sa.select(sa.func.count()).where(_live)
 GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out

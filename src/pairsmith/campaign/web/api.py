@@ -322,13 +322,14 @@ def organising(store: Store, access: Access) -> APIRouter:
         """All that the dashboard shows of a question but the ranking; `doubts` has those of all questions."""
         access.person(request, "organiser")
         asked = which(store, question)
-        problem, report = dashboard.last_problem(store), dashboard.last_report(store, asked)
+        counts = dashboard.count(store, asked)
+        problem, report = dashboard.last_problem(store), dashboard.shown_report(store, counts["answers"], asked)
         with store.reading() as connection:
             excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
             right = gold.right_and_asked(connection, asked)
         for row in (*report["people"], *excluded):
             row["gold"] = right.get(row["name"])
-        return {**dashboard.count(store, asked), "problem": problem, "report": report, "excluded": excluded,
+        return {**counts, "problem": problem, "report": report, "excluded": excluded,
                 "struck": struck, "course": goals.described(store), "waits": waits(store),
                 "doubts": dashboard.last_doubts(store)}  # fmt: skip
 
