@@ -6,11 +6,15 @@ import pytest
 
 from pairsmith.campaign import advice
 from pairsmith.campaign.advice import COINS, FAIRLY_SURE, FEW, OPEN, SURE, Figures, Top, advise
-from pairsmith.campaign.yardstick import Measured, Yardstick
+from pairsmith.campaign.yardstick import Measured, SharedPairs, Yardstick
 
 USUAL = Figures(answers=400, doubt=0.15, left=1000, explained=0.6)
 GOOD = Yardstick(Measured(40, 0.7, 0.55, 0.82), 0.74, Measured(40, 0.8, 0.66, 0.89))
 BAD = Yardstick(Measured(40, 0.5, 0.35, 0.65), 0.74, Measured(40, 0.5, 0.36, 0.64))
+ALIKE = SharedPairs(Measured(30, 0.7, 0.52, 0.83), 0.72)
+APART = SharedPairs(Measured(30, 0.5, 0.33, 0.67), 0.72)
+FEW_PAIRS, FEW_SHARED = Yardstick(Measured(11), None, Measured(11)), SharedPairs(Measured(3), None)
+CHECKED = replace(USUAL, yardstick=GOOD, raters=3, shared=ALIKE)
 
 
 def ahead(now, then, answers=400, last=800):
@@ -41,12 +45,64 @@ def test_advice_that_can_never_come_is_not_promised():
         ({"doubt": SURE, "consistency": OPEN}, False, "Go on: nothing shows yet that the answers are better than coin"),
         ({"doubt": SURE, "yardstick": BAD}, False, "Go on: the model says that the chance"),
         ({"doubt": SURE, "yardstick": GOOD}, True, "You can stop"),
+        ({"doubt": SURE, "shared": APART}, False, "The raters do not judge alike: the model says that the chance"),
+        ({"left": 0, "consistency": OPEN}, False, "Every pair has been answered: nothing shows yet that the answers"),
+        ({"left": 0, "yardstick": BAD}, False, "Every pair has been answered: the model says that the chance"),
     ],
 )
 def test_whether_to_stop(figures, stop, begins):
-    found = advise(replace(USUAL, **figures))
+    found = advise(replace(CHECKED, **figures))
     assert found["stop"] == stop
     assert found["text"].startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("figures", "ends"),
+    [
+        (
+            {"raters": 1, "shared": SharedPairs(Measured(0), None)},
+            "5.0%, if everybody judges as this one rater does. This could not be checked (see below). Stop if the"
+            " judgement of one rater is enough.",
+        ),
+        ({"shared": FEW_SHARED}, "5.0%, if all raters judge alike. This could not be checked (see below)."),
+        ({"yardstick": FEW_PAIRS}, "5.0%, if the model is right. This could not be checked (see below)."),
+        (
+            {"shared": FEW_SHARED, "yardstick": FEW_PAIRS},
+            "5.0%, if all raters judge alike and the model is right. This could not be checked (see below).",
+        ),
+        (
+            {"raters": 1, "shared": FEW_SHARED, "yardstick": FEW_PAIRS},
+            "5.0%, if everybody judges as this one rater does and the model is right. This could not be checked (see"
+            " below).",
+        ),
+    ],
+)
+def test_nobody_is_told_to_stop_on_what_was_not_checked(figures, ends):
+    for begins, more in (
+        ("The chance that two items stand in the wrong order is ", {}),
+        ("Every pair has been answered, and the chance that two items stand in the wrong order is ", {"left": 0}),
+    ):
+        found = advise(replace(CHECKED, doubt=SURE, **figures, **more))
+        assert not found["stop"]
+        assert found["text"] == begins + ends
+        assert any("not checked" in sentence for sentence in found["more"])
+
+
+def test_whether_raters_judge_alike_is_said():
+    def told(shared, raters=3):
+        return list(advice.about_raters(replace(USUAL, raters=raters, shared=shared)))
+
+    assert told(ALIKE) == [
+        "Of 30 answers to pairs that another rater had answered before, 70% (52% to 83%) agree with that rater; the"
+        " model expected 72%."
+    ]
+    (apart,) = told(APART)
+    assert apart.endswith("50% (33% to 67%) agree with that rater, fewer than the 72% that the model expected.")
+    assert told(FEW_SHARED) == [
+        "Whether raters judge alike is not checked: too few answers are to pairs that others answered too (3)."
+    ]
+    assert told(FEW_SHARED, 1) == ["Whether others would agree is not checked: all answers are from one rater."]
+    assert told(None) == []
 
 
 def test_flatness_is_no_reason_to_stop_but_little_more_to_gain_is_where_it_is_fairly_sure():
@@ -55,10 +111,10 @@ def test_flatness_is_no_reason_to_stop_but_little_more_to_gain_is_where_it_is_fa
         (FAIRLY_SURE, FAIRLY_SURE - 0.001, True),
         (FAIRLY_SURE, FAIRLY_SURE / 2, False),  # much to gain
     ):
-        found = advise(replace(USUAL, doubt=doubt, outlook=ahead(doubt, then)))
+        found = advise(replace(CHECKED, doubt=doubt, outlook=ahead(doubt, then)))
         assert found["stop"] == stop
         assert "100 more answers would bring it to about" in found["text"]
-    assert not advise(replace(USUAL, doubt=FAIRLY_SURE))["stop"]  # nobody knows what more would bring
+    assert not advise(replace(CHECKED, doubt=FAIRLY_SURE))["stop"]  # nobody knows what more would bring
 
 
 def test_what_more_answers_bring_is_read_off_the_forecast():

@@ -82,8 +82,27 @@ def test_stop_advice(tmp_path, make):
     assert "early" in make_report(take_snapshot(store))["advice"]["text"]
     give_answers(store, 46, truth)  # every pair there is
     advice = make_report(take_snapshot(store))["advice"]
+    assert not advice["stop"]
+    assert advice["text"].startswith("Every pair has been answered, and the chance")
+    assert "if everybody judges as this one rater does and the model is right" in advice["text"]
+    give_answers(store, 66, truth, labeller="ben", later=1000)
+    snapshot = take_snapshot(store)
+    advice = make_report(replace(snapshot, answers=snapshot.answers.assign(why="random")))["advice"]
     assert advice["stop"]
     assert advice["text"].startswith("You can stop: every pair has been answered")
+
+
+@pytest.mark.slow
+def test_raters_who_do_not_judge_alike_are_told_apart(tmp_path, make):
+    """Two go by one feature and two by another: each of them is as good as sure, and the doubt means little."""
+    store = make(str(tmp_path / "t.db"), n=30, d=2, k=60)
+    X = take_snapshot(store).features.to_numpy()
+    for at, (name, goes_by) in enumerate({"anna": 0, "ben": 0, "eve": 1, "zoe": 1}.items()):
+        give_answers(store, 60, 4 * X[:, goes_by], np.random.default_rng(at), labeller=name, later=1000 * at)
+    snapshot = take_snapshot(store)
+    advice = make_report(replace(snapshot, answers=snapshot.answers.sort_values(["seconds", "at"])))["advice"]
+    assert not advice["stop"]
+    assert any("that the model expected" in sentence for sentence in advice["more"])
 
 
 @pytest.mark.slow

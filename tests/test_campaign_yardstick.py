@@ -8,7 +8,16 @@ import pytest
 from scipy.stats import bootstrap, norm, wilcoxon
 
 from pairsmith.campaign import yardstick
-from pairsmith.campaign.yardstick import Measured, Yardstick, auc, consistency, measure, share
+from pairsmith.campaign.yardstick import (
+    Measured,
+    SharedPairs,
+    Yardstick,
+    auc,
+    consistency,
+    measure,
+    measure_shared,
+    share,
+)
 
 
 def test_of_random_pairs_only_and_of_none_that_is_undecided():
@@ -21,6 +30,23 @@ def test_of_random_pairs_only_and_of_none_that_is_undecided():
     assert found.expected == pytest.approx((0.9 + 0.8 + 0.7) / 3)
     random[:36] = False
     assert measure(foretold, outcomes, random) == Yardstick(Measured(12), None, Measured(12))
+
+
+def test_raters_are_compared_with_the_first_of_a_pair():
+    """By hand: of the pairs that anna answered first ben contradicts her on one in four; zoe agrees with her."""
+    rows = []
+    for pair in range(10):
+        first = 1 if pair % 2 else -1
+        rows += [(pair, 20, first, "anna", np.nan), (pair, 20, first, "anna", 0.9), (pair, 20, 0, "eve", 0.9)]
+        rows += [(pair, 20, -first if pair % 4 == 0 else first, "ben", 0.8), (pair, 20, first, "zoe", 0.6)]
+        rows += [(pair, 21, 1, "anna", 0.9), (pair, 22, 1, "ben", 0.9), (pair, 22, 1, "anna", np.nan)]
+    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "labeller", "foretold"])
+    foretold = given.pop("foretold").to_numpy()
+    found = measure_shared(given, foretold)
+    assert found.agreement == share(17, 20)
+    assert found.expected == pytest.approx((0.8 + 0.2 + 0.6 + 0.4) / 4)
+    few = given["first"] < 9
+    assert measure_shared(given[few], foretold[few]) == SharedPairs(Measured(18), None)
 
 
 def test_the_interval_of_a_share_is_wilsons():

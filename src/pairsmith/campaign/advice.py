@@ -2,7 +2,9 @@
 to stop. Pure functions; `report` has the figures.
 
 Whether to stop is decided by the level that was reached and by what more answers would bring, never because doubt
-hardly falls: it also hardly falls where people flip coins.
+hardly falls: it also hardly falls where people flip coins. Nobody is told to stop on a figure that could not be
+checked: the model's doubt holds if it is not too sure, and if all raters judge alike. The first is checked on random
+pairs, the second on pairs that several raters answered.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pairsmith.campaign import counted
-from pairsmith.campaign.yardstick import Yardstick
+from pairsmith.campaign.yardstick import SharedPairs, Yardstick
 
 FEW = 40  # answers before which no advice is given
 SURE, FAIRLY_SURE = 0.05, 0.1  # doubt at which a ranking is done, and at which it is where more answers bring little
@@ -42,6 +44,8 @@ class Figures:
     top: Top | None = None
     groups: tuple[int, int] | None = None  # how many, and in how many the first is the best with 90%
     yardstick: Yardstick | None = None
+    raters: int = 1  # who answered, people and programs
+    shared: SharedPairs | None = None  # whether they agree on the same pairs
     consistency: str = FINE
     uncertain: Sequence[tuple[str, int, int]] = ()  # id, best and worst rank
     untouched: int = 0  # items that nobody has compared
@@ -71,32 +75,56 @@ def verdict(figures: Figures) -> tuple[bool, str]:
             "The answers contradict each other: they are as if coins had been flipped, and more of them will not help."
             " Look at the question, at the labellers, and at whether the items differ at all."
         )
-    if figures.left == 0:
-        return True, f"You can stop: every pair has been answered, and {chance}."
+    go_on = "Every pair has been answered" if figures.left == 0 else "Go on"
     if figures.consistency == OPEN:
         return False, (
-            "Go on: nothing shows yet that the answers are better than coin flips. By the model"
+            f"{go_on}: nothing shows yet that the answers are better than coin flips. By the model"
             f" {chance}, but that is not to be relied on."
         )
     if too_sure(figures.yardstick):
-        return False, f"Go on: the model says that {chance}, but it is surer than it should be (see below)."
-    coming = _ahead(figures)
+        return False, f"{go_on}: the model says that {chance}, but it is surer than it should be (see below)."
+    if too_sure(figures.shared):
+        return False, (
+            f"The raters do not judge alike: the model says that {chance}, but those who answered the same pairs"
+            " disagree more often than it expected (see below)."
+        )
+    if figures.left == 0:
+        return _stop(figures, f"every pair has been answered, and {chance}")
     if figures.doubt <= SURE:
-        return True, f"You can stop: {chance}."
+        return _stop(figures, chance)
+    coming = _ahead(figures)
     if coming is None:
         return False, f"Go on where that is not sure enough: {chance}."
     more, low, middle, high = coming
     bring = f"{counted(more, 'more answer')} would bring it to about {middle:.1%} ({low:.1%} to {high:.1%})"
     if figures.doubt <= FAIRLY_SURE and figures.doubt - middle < LITTLE:
-        return True, f"You can stop: {chance}, and {bring}."
+        return _stop(figures, f"{chance}, and {bring}")
     return False, f"Go on where that is not sure enough: {chance}; {bring}."
 
 
-def too_sure(yardstick: Yardstick | None) -> bool:
-    """Whether fewer random pairs came out as foretold than the model expected, beyond chance."""
-    if yardstick is None or yardstick.expected is None or yardstick.agreement.high is None:
+def _stop(figures: Figures, why: str) -> tuple[bool, str]:
+    """Advise to stop for this reason, or tell what it takes for granted."""
+    alone = figures.raters < 2
+    granted = []
+    if alone:
+        granted.append("everybody judges as this one rater does")
+    elif figures.shared is None or figures.shared.expected is None:
+        granted.append("all raters judge alike")
+    trusted = figures.yardstick is not None and figures.yardstick.expected is not None
+    if not trusted:
+        granted.append("the model is right")
+    if not granted:
+        return True, f"You can stop: {why}."
+    enough = " Stop if the judgement of one rater is enough." if alone and trusted else ""
+    text = f"{why[0].upper()}{why[1:]}, if {' and '.join(granted)}. This could not be checked (see below).{enough}"
+    return False, text
+
+
+def too_sure(found: Yardstick | SharedPairs | None) -> bool:
+    """Whether fewer of these pairs came out as foretold, or alike, than the model expected, beyond chance."""
+    if found is None or found.expected is None or found.agreement.high is None:
         return False
-    return yardstick.agreement.high < yardstick.expected
+    return found.agreement.high < found.expected
 
 
 def about_trust(figures: Figures) -> Iterator[str]:
@@ -115,6 +143,27 @@ def about_trust(figures: Figures) -> Iterator[str]:
         yield f"{seen}, fewer than the {found.expected:.0%} it expected: it is surer than it should be."
     else:
         yield f"{seen}; it expected {found.expected:.0%}."
+
+
+def about_raters(figures: Figures) -> Iterator[str]:
+    """Whether raters judge alike."""
+    found = figures.shared
+    if found is None:
+        return
+    n = found.agreement.number
+    if figures.raters < 2:
+        yield "Whether others would agree is not checked: all answers are from one rater."
+    elif found.agreement.value is None or found.expected is None:
+        yield f"Whether raters judge alike is not checked: too few answers are to pairs that others answered too ({n})."
+    else:
+        seen = (
+            f"Of {n} answers to pairs that another rater had answered before, {found.agreement.value:.0%}"
+            f" ({found.agreement.low:.0%} to {found.agreement.high:.0%}) agree with that rater"
+        )
+        if too_sure(found):
+            yield f"{seen}, fewer than the {found.expected:.0%} that the model expected."
+        else:
+            yield f"{seen}; the model expected {found.expected:.0%}."
 
 
 def about_top(figures: Figures) -> Iterator[str]:
@@ -170,7 +219,7 @@ def about_disputed(figures: Figures) -> Iterator[str]:
         yield f"Most disputed, by answers against what all others say: {_listed(named)}."
 
 
-ABOUT = (about_trust, about_more, about_top, about_features, about_uncertain, about_disputed)
+ABOUT = (about_trust, about_raters, about_more, about_top, about_features, about_uncertain, about_disputed)
 
 
 def _ahead(figures: Figures) -> tuple[int, float, float, float] | None:

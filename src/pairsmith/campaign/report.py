@@ -16,7 +16,7 @@ from pairsmith.campaign.outlook import FEWEST, GROWTH, anchor, pairs_left
 from pairsmith.campaign.raters import rate
 from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
-from pairsmith.campaign.yardstick import Measured, Yardstick, measure
+from pairsmith.campaign.yardstick import Measured, Yardstick, measure, measure_shared
 from pairsmith.model.gaussian_process import BradleyTerryGP
 
 TOP = 10  # items that are asked about by name: are they the best?
@@ -124,6 +124,8 @@ def _figures(
         top=_top(table) if snapshot.groups is None else None,
         groups=None if snapshot.groups is None else _first_of_groups(table),
         yardstick=measured,
+        raters=snapshot.answers["labeller"].nunique(),
+        shared=measure_shared(snapshot.answers, memory.foretold),
         consistency=memory.consistency[-1],
         uncertain=[
             (str(table.index[at]), int(table["best"].iloc[at]), int(table["worst"].iloc[at]))
