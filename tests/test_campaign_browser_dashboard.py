@@ -98,5 +98,10 @@ def test_where_nothing_has_a_picture_there_is_no_room_for_one(browser, tmp_path,
         expect(page.locator("#rows .rank").first).to_be_visible()
         rank, words = (page.locator(f"#rows .{kind}").first.bounding_box() for kind in ("rank", "words"))
         assert 0 < words["x"] - rank["x"] - rank["width"] < 20
+        expect(page.locator("#rows .ranks").first).to_have_text("rank 1–12")
+        ranks, drawn = (page.locator(f"#rows {kind}").first.bounding_box() for kind in (".ranks", "svg"))
+        assert words["x"] + words["width"] <= ranks["x"]
+        assert ranks["x"] + ranks["width"] <= page.viewport_size["width"]
+        assert ranks["y"] + ranks["height"] <= drawn["y"] or drawn["x"] + drawn["width"] <= ranks["x"]
         assert_scale_below_intervals(page)
         context.close()
