@@ -87,7 +87,8 @@ def test_agreement_on_repeated_pairs_counts_a_pair_once():
     assert share == 0.75
     assert low < wilson.low < wilson.high < high
     assert found["eve"]["agrees_on_repeated"][0] == 0
-    assert (found["anna"]["answers"], found["anna"]["seconds"], found["anna"]["share_left"]) == (3, 3.0, 1.0)
+    assert (found["anna"]["answers"], found["anna"]["seconds"]) == (3, 3.0)
+    assert found["anna"]["share_left"] is None  # two answers would be 100%
     assert found["eve"]["seconds"] is found["eve"]["share_left"] is None  # made elsewhere, so of no known side
 
 
@@ -137,6 +138,23 @@ def test_what_was_foretold_counts_on_random_pairs_only():
     ends = binomtest(2, 3).proportion_ci(0.9, "wilson")
     assert found["anna"]["foretold"] == pytest.approx([2 / 3, ends.low, ends.high], abs=5e-4)
     assert found["ben"]["foretold"] is None
+
+
+def test_a_share_of_left_is_of_six_answers_at_least():
+    for count, share in ((5, None), (6, 1.0)):
+        snapshot = simulated(0, {"anna": lambda _: 1.0}, count)
+        assert table(snapshot)["anna"]["share_left"] == share
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, False), (19, False), (20, True)])
+def test_a_flag_gives_random_pairs_for_evidence_where_there_are_enough(monkeypatch, count, said):
+    monkeypatch.setattr(raters, "_at_random", lambda *_: True)
+    snapshot = simulated(0, {"anna": honest(), "ben": honest()}, 30)
+    why = np.where(np.arange(60) % 30 < count, "random", "designed")
+    snapshot = type(snapshot)(**{**vars(snapshot), "answers": snapshot.answers.assign(why=why)})
+    (flag,) = table(snapshot, told=0.9)["anna"]["flags"]
+    assert flag.startswith("looks random: the answers have as little to do with the items as a coin")
+    assert (f" of {count} random pairs came out as foretold; a coin has half)" in flag) == said
 
 
 def test_both_likelihoods_are_of_all_answers_that_could_be():

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import sqlalchemy as sa
 
-from campaigns import CREATE, invite_people
-from pairsmith.campaign import corrections, leases, wordings
+from campaigns import CREATE, answer_next, invite_people
+from pairsmith.campaign import corrections, leases, planning, schema, wordings
 from pairsmith.campaign.store import Store
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -51,7 +52,15 @@ def test_raters_are_printed(run, campaign):
     code, out, err = run("campaign", "raters", campaign)
     assert (code, err) == (0, "")
     assert "p0" in out
-    assert "100%" in out  # left
+    assert "100%" not in out  # left, of four answers
+    with Store(campaign) as store:
+        planning.plan_round(store)
+        with store.reading() as connection:
+            p0 = connection.execute(sa.select(schema.people.c.id).where(schema.people.c.name == "p0")).scalar_one()
+        for _ in range(2):
+            answer_next(store, person=p0)
+    out = run("campaign", "raters", campaign)[1]
+    assert "100%" in out
     assert max(map(len, out.splitlines())) <= 80
     assert "…" not in out  # headings are whole in 80 columns
     assert out.endswith("p1 is excluded, with 1 answer.\n")

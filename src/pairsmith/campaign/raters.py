@@ -23,11 +23,13 @@ from pairsmith.campaign.agreement import wilson
 from pairsmith.campaign.learning import evidence
 from pairsmith.campaign.schema import RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.campaign.yardstick import ENOUGH
 from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import average
 
 LEVEL = 0.05  # the chance of a flag for nothing: at random of each labeller, one-sided of any
+FEWEST_SIDED = 6  # answers for a share of left: a coin gives five on one side in 6% of all cases, six in 3%
 TOLERATED = 0.1  # so far from a half the share of left may be
 _WIDTH = 0.5  # standard deviation of the log slope of labellers beside each other
 _SLOPES = np.exp(_WIDTH * ndtri((np.arange(12) + 0.5) / 12))  # each as likely beforehand
@@ -38,11 +40,11 @@ def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> lis
 
     `told` has P(first preferred) of each answer, as it was foretold before it was given (NaN: it was not).
 
-    answers; median seconds; share_left, of the answers whose sides are known, without ties; foretold, the share of the
-    answers to random pairs that were foretold, as in `yardstick`: a coin has a half of them; agrees_on_repeated, the
-    share of other answers to the same pairs that are the same; both with their 90% intervals; slope and bias with their
-    errors, and infit, see `pairsmith.model.raters`; `flags`, why somebody should be looked at. A slope is said of
-    several only, as it is one beside others'.
+    answers; median seconds; share_left, of the answers whose sides are known, without ties, None of fewer than
+    FEWEST_SIDED; foretold, the share of the answers to random pairs that were foretold, as in `yardstick`: a coin has a
+    half of them; agrees_on_repeated, the share of other answers to the same pairs that are the same; both with their
+    90% intervals; slope and bias with their errors, and infit, see `pairsmith.model.raters`; `flags`, why somebody
+    should be looked at. A slope is said of several only, as it is one beside others'.
     """
     if model.raters_ is None:
         return []
@@ -72,9 +74,8 @@ def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[
     repeated = own.groupby(["first", "second"])["agreement"].mean().dropna()
     flags = []
     if _at_random(own, rater["bias"], usual_slope):
-        so_many = (
-            f" ({right} of {len(random)} random pairs came out as foretold; a coin has half)" if len(random) else ""
-        )
+        enough = len(random) >= ENOUGH
+        so_many = f" ({right} of {len(random)} random pairs came out as foretold; a coin has half)" if enough else ""
         flags.append(f"looks random: the answers have as little to do with the items as a coin{so_many}")
     if total and _one_sided(left, total, count):
         side, share = ("left", left / total) if left > total / 2 else ("right", 1 - left / total)
@@ -83,7 +84,7 @@ def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[
         "name": own["labeller"].iloc[0],
         "answers": len(own),
         "seconds": _number(own["seconds"].dropna().median()),
-        "share_left": _number(left / total if total else np.nan),
+        "share_left": _number(left / total if total >= FEWEST_SIDED else np.nan),
         "foretold": _interval(right, len(random)),
         "agrees_on_repeated": _interval(float(repeated.sum()), len(repeated)),
         "slope": _with_error(rater["slope"], rater["slope_error"]) if count > 1 else None,
