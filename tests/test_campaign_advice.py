@@ -32,6 +32,7 @@ def test_advice_that_can_never_come_is_not_promised():
     told = advise(replace(USUAL, answers=18, left=0))
     assert (told["stop"], told["more"]) == (False, [])
     assert told["text"].startswith("Every pair has been answered; 18 answers, fewer than 40, do not tell")
+    assert "1 answer, fewer than 40, does not tell" in advise(replace(USUAL, answers=1, left=0))["text"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,8 @@ def advise(figures: Figures | None) -> dict[str, Any]:
     """Whether to `stop`, why (`text`), and what else there is to say (`more`)."""
     if figures is not None and figures.answers < FEW and figures.left == 0:  # of few items, FEW may never come
         given = counted(figures.answers, "answer")
-        few = f"Every pair has been answered; {given}, fewer than {FEW}, do not tell how far to trust the ranking."
+        do = "does" if figures.answers == 1 else "do"
+        few = f"Every pair has been answered; {given}, fewer than {FEW}, {do} not tell how far to trust the ranking."
         return {"stop": False, "text": few, "more": []}
     if figures is None or figures.answers < FEW:
         return {"stop": False, "text": f"Too early to tell: advice comes after {FEW} answers.", "more": []}

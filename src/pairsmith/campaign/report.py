@@ -32,14 +32,15 @@ def make_report(snapshot: CampaignSnapshot, memory: Memory | None = None) -> dic
     if model is None:
         return EMPTY_REPORT | {"revision": snapshot.revision, "advice": advice.advise(None)}
     doubt, reliability = model.certainty(snapshot.features, snapshot.groups)
-    explained = 1 - model.shares_["items"] if model.n_features_in_ else None
+    total = len(snapshot.answers)
+    known = model.n_features_in_ and total >= advice.FEW  # of fewer answers it is mostly the prior
+    explained = 1 - model.shares_["items"] if known else None
     table = _ranked(model, snapshot)
     measured = [_measured(snapshot, memory, mark) for mark, _ in history]
     outlook = anchor(memory.outlook, snapshot, doubt)
     if outlook is None:
         memory.outlook = None  # so that another one is made
     figures = _figures(snapshot, memory, table, doubt, explained, outlook)
-    total = len(snapshot.answers)
     return {
         "answers": total,
         "revision": snapshot.revision,
