@@ -328,6 +328,9 @@ def test_nobody_is_taken_for_a_program(tmp_path, make):
         ('{"choice": ["left"]}', None),
         ('["left"]', None),
         ("{" * 3000, None),
+        ('{"choice": "left", "why": {"choice" :\n"RIGHT"}}', "right"),
+        ('{"why": "because \\"choice\\": \\"left\\", and", "choice": 1}', None),
+        ('"choice": "left"', None),
     ],
 )
 def test_replies(reply, choice):
@@ -336,6 +339,16 @@ def test_replies(reply, choice):
             read_reply(reply, list(judging.CHOICES))
     else:
         assert read_reply(reply, list(judging.CHOICES)) == choice
+
+
+@pytest.mark.parametrize("part", ["{", '{"', '{"a":', '{"choice":"', '{"choice":{', ", ", " ", '"choice" : ', "left "])
+def test_a_long_reply_is_read_in_linear_time(part):
+    reply = part * ((1 << 20) // len(part))
+    began = time.monotonic()
+    with pytest.raises(Malformed) as error:
+        read_reply(reply, list(judging.CHOICES))
+    assert time.monotonic() - began < 1
+    assert len(str(error.value)) < 500
 
 
 def test_a_tie_that_cannot_be_is_no_answer():

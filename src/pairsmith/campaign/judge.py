@@ -10,7 +10,6 @@ in the thread that called.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import threading
@@ -37,6 +36,8 @@ CHOICES = ("left", "right", "tie", "skip")
 SWAPPED = {"left": "right", "right": "left", "tie": "tie", "skip": "skip"}
 LONGEST_WAIT = 60.0  # seconds between two tries, unless the judge asks for more
 LOOK_UP = 1.0  # seconds after which who waits for a reply looks whether it has been interrupted
+EXCERPT = 300  # characters of what a judge said that an error message quotes
+_CHOICE_MEMBER = re.compile(r'[{,]\s*+"choice"\s*+:\s*+"\s*+(\w++)\s*+"(?=\s*+[,}])')
 
 Ask = Callable[[dict[str, Any]], str]  # what is said of a pair
 
@@ -269,22 +270,24 @@ def _said(pair: dict[str, Any], ask: Ask, patience: Patience, tally: Tally) -> s
 
 
 def read_reply(reply: str, choices: list[str]) -> str:
-    """The choice in a reply: a word alone, or that of the last JSON object in it that has one."""
+    """Return the choice in a reply: the word alone, or the last member of a JSON object that has a choice.
+
+    A regular expression finds it in linear time. Parsing each object from its brace on would take quadratic time.
+    """
     bare = reply.strip().strip("\"'`*.").lower()
     if bare in choices:
         return bare
-    found = None
-    for match in re.finditer(r"\{", reply):
-        try:
-            content, _ = json.JSONDecoder().raw_decode(reply, match.start())
-        except (ValueError, RecursionError):
-            continue
-        choice = content.get("choice") if isinstance(content, dict) else None
-        if isinstance(choice, str) and choice.strip().lower() in choices:
-            found = choice.strip().lower()
-    if found is None:
-        raise Malformed
-    return found
+    said = [found[1].lower() for found in _CHOICE_MEMBER.finditer(reply)]
+    verdicts = [choice for choice in said if choice in choices]
+    if not verdicts:
+        raise Malformed(f"{excerpt(reply)!r} has no verdict, which is one of {', '.join(choices)}")
+    return verdicts[-1]
+
+
+def excerpt(text: str) -> str:
+    """Return the beginning of a text of any length, on one line, for an error message."""
+    words = " ".join(text[: 10 * EXCERPT].split())
+    return words if len(words) <= EXCERPT else f"{words[:EXCERPT]}..."
 
 
 def described(store: Store, left: int, right: int, wording: Wording) -> dict[str, Any]:
