@@ -1,6 +1,7 @@
 """What tests of campaigns share."""
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,16 @@ def answer_truthfully(store, person, most=10**6):
         assert leases.answer(store, person, lease.token, truthfully(lease), 1.0)
         asked.append((frozenset((lease.left, lease.right)), lease.question))
     return asked
+
+
+def is_running(number):
+    """Whether a process of this number is there and no zombie, after what has been killed had a moment to end."""
+    status = Path(f"/proc/{int(number)}/stat")
+    for _ in range(100):
+        try:
+            if status.read_text().rpartition(")")[2].split()[0] == "Z":
+                return False
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,12 +1,18 @@
 """Judges that are commands, and judges behind HTTP."""
 
 import base64
+import gzip
+import socketserver
 import sys
+import threading
+import time
+import tracemalloc
+from pathlib import Path
 
 import pytest
 
-from campaigns import PNG, chat
-from pairsmith.campaign.asking import by_command, by_http, messages
+from campaigns import PNG, chat, is_running
+from pairsmith.campaign.asking import LONGEST_REPLY, by_command, by_http, messages
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.judge import Malformed, Unavailable
 
@@ -31,6 +37,47 @@ def test_a_command_that_fails_or_takes_too_long_did_not_reply():
         by_command("sh -c 'echo one >&2; echo out of money >&2; exit 3'")(PAIR)
     with pytest.raises(Unavailable, match=r"sleep took more than 0\.05 seconds"):
         by_command("sleep 60", timeout=0.05)(PAIR)
+
+
+def test_a_program_that_does_not_read_a_long_pair_replies_all_the_same():
+    long = {"id": "a", "parts": [{"kind": "text", "text": "x" * (1 << 20)}]}
+    assert by_command("echo left")(PAIR | {"left": long}) == "left\n"
+
+
+def test_children_end_with_a_program_that_takes_too_long(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Unavailable, match=r"sh took more than 0\.5 seconds"):
+        by_command("sh -c 'sleep 60 & echo $! > child; wait'", timeout=0.5)(PAIR)
+    assert not is_running(Path("child").read_text())
+
+
+@pytest.mark.parametrize(("begin", "ends"), [("", True), ("setsid ", False)])
+def test_a_program_has_replied_when_it_exits_whoever_keeps_its_output_open(tmp_path, monkeypatch, begin, ends):
+    monkeypatch.chdir(tmp_path)
+    began = time.monotonic()
+    said = by_command(f"sh -c '{begin}sleep 20 & echo $! > child; echo left'", timeout=10)(PAIR)
+    assert said == "left\n"
+    assert time.monotonic() - began < 8
+    if ends:
+        assert not is_running(Path("child").read_text())
+
+
+def test_no_more_than_the_limit_is_read_of_an_output():
+    ask = by_command("sh -c 'head -c 50000000 /dev/zero; echo left'")
+    tracemalloc.start()
+    try:
+        with pytest.raises(Malformed, match="sh printed more than 1,048,576 bytes"):
+            ask(PAIR)
+        assert tracemalloc.get_traced_memory()[1] < 8 * LONGEST_REPLY
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [500_000, 5_000_000])
+def test_a_long_line_of_standard_error_is_cut(size):
+    with pytest.raises(Unavailable, match=r"sh .*: xxx") as error:
+        by_command(f"sh -c 'head -c {size} /dev/zero | tr \"\\0\" x >&2; exit 1'")(PAIR)
+    assert len(str(error.value)) < 500
 
 
 @pytest.mark.parametrize("command", ["./no-such-judge.sh", "", "'"])
@@ -83,6 +130,106 @@ def test_a_reply_without_content_is_malformed(endpoint, reply):
     url, _ = endpoint((200, {}, reply))
     with pytest.raises(Malformed):
         by_http(url, "m")(PAIR)
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (b"<!doctype html>\n<title>Sign in</title>", "'<!doctype html> <title>Sign in</title>' is no chat completion"),
+        (chat(None)[2], "a chat completion whose content is null"),
+        (b"x" * (LONGEST_REPLY + 1), "replied more than 1,048,576 bytes"),
+    ],
+)
+def test_it_is_said_why_a_reply_is_malformed(endpoint, reply, why):
+    url, _ = endpoint((200, {}, reply))
+    with pytest.raises(Malformed, match=why):
+        by_http(url, "m")(PAIR)
+
+
+def test_a_compressed_reply_is_read_or_refused(endpoint):
+    body = gzip.compress(chat("left")[2])
+    kinds = [({"Content-Encoding": name}, body) for name in ("gzip", "br")]
+    url, _ = endpoint(*((200, headers, body) for headers, body in kinds), (200, {"Content-Encoding": "gzip"}, b"no"))
+    ask = by_http(url, "m")
+    assert ask(PAIR) == "left"
+    with pytest.raises(Malformed, match=r"compressed \(br\) and cannot be read"):
+        ask(PAIR)
+    with pytest.raises(Malformed, match=r"compressed \(gzip\) and cannot be read"):
+        ask(PAIR)
+
+
+@pytest.fixture
+def raw_endpoint():
+    """raw_endpoint(sent, dripped=b"") -> a URL whose server sends this, then these bytes ten a second, and hangs up.
+
+    And an event: the client has hung up.
+    """
+    servers = []
+
+    def start(sent, dripped=b""):
+        gone = threading.Event()
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self):
+                received = self.request.recv(1 << 16)
+                while not received.endswith(b"}"):
+                    received += self.request.recv(1 << 16)
+                self.request.sendall(sent)
+                try:
+                    for at in range(len(dripped)):
+                        time.sleep(0.1)
+                        self.request.sendall(dripped[at : at + 1])
+                except OSError:
+                    gone.set()
+
+        server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}/v1", gone
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        OK + b"X: ",
+        OK + b"Content-Length: 1000\r\n\r\n",
+        OK + CHUNKED,  # a length of many digits
+        b"HTTP/1.1 503 No\r\nContent-Length: 1000\r\n\r\n",
+    ],
+)
+def test_one_deadline_is_for_all_of_a_request(raw_endpoint, sent):
+    url, gone = raw_endpoint(sent, b"0" * 60)
+    began = time.monotonic()
+    with pytest.raises(Unavailable, match=r"no reply within 0\.5 seconds"):
+        by_http(url, "m", timeout=0.5)(PAIR)
+    assert time.monotonic() - began < 3
+    assert gone.wait(3)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        OK + b"Content-Length: 1000\r\n\r\n" + chat("left")[2],
+        OK + CHUNKED + b"5\r\n{}   \r\n",
+        OK + CHUNKED + b"ff\r\n{}",
+        OK + b"Content-Le",
+    ],
+)
+def test_a_reply_that_is_cut_is_no_reply(raw_endpoint, sent):
+    url, _ = raw_endpoint(sent)
+    with pytest.raises(Unavailable):
+        by_http(url, "m", timeout=5)(PAIR)
 
 
 def test_nobody_there(endpoint):
