@@ -148,3 +148,19 @@ def test_what_an_excluded_labeller_was_struck_out_is_not_asked_twice(target, mak
     assert sum(wanted(store).values()) == sum(asked.values()) + 1
     corrections.strike(store, last_answer(store), False)
     assert wanted(store) == asked
+
+
+def test_skips_are_taken_back_for_one_person(target, make):
+    store = make(target, k=3)
+    anna, ben = invite_people(store, 2)
+    for person, choices in ((anna, ("skip", "left", "skip")), (ben, ("skip",))):
+        for choice in choices:
+            answer_next(store, choice, person)
+    assert (corrections.skipped(store, anna), corrections.skipped(store, ben)) == (2, 1)
+    assert leases.next_pair(store, anna) is None
+    assert corrections.take_back_skips(store, anna) == 2
+    assert corrections.take_back_skips(store, anna) == 0
+    assert (corrections.skipped(store, anna), corrections.skipped(store, ben)) == (0, 1)
+    for _ in range(2):
+        answer_next(store, "right", anna)
+    assert dashboard.count(store)["undone"] == 2

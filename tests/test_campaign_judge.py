@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from campaigns import Clock, answer_next
-from pairsmith.campaign import goals, leases, people, schema
+from pairsmith.campaign import dashboard, goals, leases, people, schema
 from pairsmith.campaign import judge as judging
 from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.judge import Malformed, Patience, Unavailable, enrol, judge, read_reply
+from pairsmith.campaign.judge import GaveUp, Malformed, Patience, Unavailable, enrol, judge, read_reply
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -103,6 +103,81 @@ def test_malformed_replies_are_counted_asked_again_and_skipped_in_the_end(tmp_pa
     replies = iter(["dunno", "", '{"choice": 3}', *["Left."] * 20])
     tally = judge(store, enrol(store, "bot"), lambda _: next(replies), patience=Time().patience(tries=2))
     assert (tally.malformed, tally.skipped, tally.answers) == (3, 1, 9)
+
+
+def replying(*replies, then=better):
+    """A judge that gives these replies, and then others."""
+    left = list(replies)
+    return lambda pair: left.pop(0) if left else then(pair)
+
+
+def skips_of(store):
+    return dashboard.count(store)["skipped"]
+
+
+def test_who_never_gives_a_verdict_is_given_up_and_no_pair_is_skipped(target, make):
+    store, asked = make(target), []
+    bot = enrol(store, "bot")
+    with pytest.raises(GaveUp, match="to 5 requests in a row: 'dunno 5' has no verdict"):
+        judge(store, bot, lambda pair: asked.append(pair) or f"dunno {len(asked)}", patience=Patience(tries=1))
+    assert (len(asked), skips_of(store)) == (5, 0)
+    assert take_snapshot(store).last_round == 1
+    assert judge(store, bot, better).answers == 10  # all are asked again
+
+
+def test_who_stops_giving_verdicts_is_given_up_and_what_was_answered_stays(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    bot = enrol(store, "bot")
+    ask = replying("left", "eh", "eh", "right", "left", *["eh"] * 5)
+    with pytest.raises(GaveUp, match="to 5 requests in a row"):
+        judge(store, bot, ask, patience=Patience(tries=1))
+    assert len(take_snapshot(store).answers) == 3
+    assert skips_of(store) == 2  # those that others followed
+    assert judge(store, bot, better).answers == 5
+
+
+@pytest.mark.parametrize("questions", [1, 2])
+def test_pairs_without_a_verdict_do_not_stop_a_judge_that_works(tmp_path, make, questions):
+    store = make(str(tmp_path / "t.db"), k=3, question=["Which is better?", "Which is longer?"][:questions])
+    tally = judge(store, enrol(store, "bot"), replying("eh", "left", "eh"), patience=Patience(tries=1))
+    assert (tally.answers, tally.skipped, tally.malformed) == (3 * questions - 2, 2, 2)
+
+
+def test_the_last_pairs_are_skipped_only_by_a_judge_that_works(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), k=3)
+    bot = enrol(store, "bot")
+    with pytest.raises(GaveUp, match=r"to 3 requests in a row: .* asks these pairs$"):
+        judge(store, bot, lambda _: "eh", patience=Patience(tries=1))
+    tally = judge(store, bot, replying("left", "eh", "eh"), patience=Patience(tries=1))
+    assert (tally.answers, tally.skipped) == (1, 2)
+
+
+def test_one_side_without_a_verdict_is_not_enough_to_give_up(tmp_path, make):
+    """The judge works, if only on one side, so pairs are skipped as they come and not kept to the end."""
+    store, kept = make(str(tmp_path / "t.db")), []
+
+    def ask(pair):
+        kept.append(skips_of(store))
+        return ("eh", "left")[len(kept) % 2]
+
+    tally = judge(store, enrol(store, "bot"), ask, both_sides=True, patience=Patience(tries=1))
+    assert (tally.answers, tally.skipped) == (0, 10)
+    assert kept[-1] == 8  # all but the pair before the last, and the last
+
+
+def test_jobs_count_unusable_replies_together(tmp_path, make):
+    store, crowd = make(str(tmp_path / "t.db")), Crowd(3, lambda _: "eh")
+    with pytest.raises(GaveUp):
+        judge(store, enrol(store, "bot"), crowd, jobs=3, patience=Patience(tries=1))
+    assert 5 <= len(crowd.asked) <= 7  # two may be under way when the fifth comes
+    assert skips_of(store) == 0
+
+
+def test_a_budget_that_is_spoken_for_by_pairs_without_a_verdict_is_spent_all_the_same(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    goals.change(store, answers="3")
+    tally = judge(store, enrol(store, "bot"), replying("left", "eh", "eh"), most=100, patience=Patience(tries=1))
+    assert (tally.answers, tally.skipped) == (3, 2)
 
 
 def test_who_does_not_reply_is_asked_again_later_and_later(tmp_path, make):

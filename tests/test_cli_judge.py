@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from campaigns import CREATE, answer_next, chat
+from campaigns import CREATE, answer_next, chat, is_running
+from pairsmith.campaign.dashboard import count
 from pairsmith.campaign.report import make_report
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -61,10 +62,54 @@ def test_both_sides_a_budget_and_going_on(run, campaign):
 
 
 def test_malformed_replies_are_said(run, campaign):
-    script("#!/bin/sh\ncat > /dev/null\necho perhaps\n")
+    """Each third reply has a verdict, and each pair is asked twice at most."""
+    script("#!/bin/sh\necho >> n\nif [ $(($(wc -l < n) % 3)) = 0 ]; then echo left; else echo perhaps; fi\n")
     code, out, _ = run("judge", "c.db", "--command", "./judge.sh", "--tries", "2")
     assert code == 0
-    assert out == ("0 answers, 0 ties among them; 6 skipped.\nMalformed replies: 12. Requests without a reply: 0.\n")
+    assert out.splitlines() == [
+        "3 answers, 0 ties among them; 3 skipped.",
+        "Malformed replies: 6. Requests without a reply: 0.",
+        "It has skipped 3 pairs; to ask these again, add --ask-skipped-again.",
+    ]
+
+
+def test_a_judge_without_verdicts_is_given_up_and_goes_on_when_it_is_mended(run, campaign):
+    script("#!/bin/sh\necho >> n\necho I prefer the left one.\n")
+    code, out, err = run("judge", "c.db", "--command", "./judge.sh", "--answers", "3", "--name", "bot")
+    assert (code, out) == (1, "")
+    assert err == (
+        "Error: no usable reply from the judge to 5 requests in a row: 'I prefer the left one.' has no verdict, which"
+        " is one of left, right, tie, skip; mend the judge and run the same command again, which asks these pairs, or"
+        " allow more such replies with --give-up-after\n"
+    )
+    assert Path("n").read_text() == "\n" * 5
+    with Store("c.db") as store:
+        assert (count(store)["skipped"], count(store)["rounds"]) == (0, 1)
+    script(LEFT)
+    code, out, _ = run("judge", "c.db", "--command", "./judge.sh", "--name", "bot")
+    assert (code, out) == (0, "6 answers, 0 ties among them; 0 skipped.\n")
+
+
+def test_all_jobs_together_give_a_judge_up(run, campaign, endpoint):
+    url, seen = endpoint((200, {}, b"<!doctype html>Sign in"))
+    code, _, err = run("judge", "c.db", "--http", url, "--model", "m", "--jobs", "3", "--give-up-after", "4")
+    assert code == 1
+    assert "to 4 requests in a row: '<!doctype html>Sign in' is no chat completion; mend the judge" in err
+    assert 4 <= len(seen) <= 6
+    with Store("c.db") as store:
+        assert count(store)["skipped"] == 0
+
+
+def test_skipped_pairs_are_asked_again_where_that_is_said(run, campaign):
+    script("#!/bin/sh\necho skip\n")
+    code, out, err = run("judge", "c.db", "--command", "./judge.sh")
+    hint = "It has skipped 6 pairs; to ask these again, add --ask-skipped-again.\n"
+    assert (code, out, err) == (1, "0 answers, 0 ties among them; 6 skipped.\n" + hint, "")
+    script(LEFT)
+    code, out, _ = run("judge", "c.db", "--command", "./judge.sh", "--name", "judge.sh")
+    assert (code, out) == (1, "0 answers, 0 ties among them; 0 skipped.\n" + hint)
+    code, out, _ = run("judge", "c.db", "--command", "./judge.sh", "--ask-skipped-again")
+    assert (code, out) == (0, "6 answers, 0 ties among them; 0 skipped.\n")
 
 
 def test_an_endpoint_judges(run, campaign, endpoint, monkeypatch):
@@ -126,18 +171,17 @@ def test_stopped_with_requests_under_way_it_ends_at_once_and_goes_on(run, campai
 
 
 @pytest.mark.slow  # starts Python
-def test_a_program_that_is_being_asked_does_not_outlive_the_command(run, campaign):
-    script("#!/bin/sh\necho $$ >> begun\nexec sleep 600\n")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_neither_a_program_that_is_being_asked_nor_its_children_outlive_the_command(run, campaign, number):
+    script("#!/bin/sh\nsleep 600 &\necho $$ $! >> begun\nwait\n")
     command = [sys.executable, "-m", "pairsmith.cli", "judge", "c.db", "--command", "./judge.sh", "--jobs", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    while not Path("begun").exists() or len(Path("begun").read_text().split()) < 2:
+    while not Path("begun").exists() or len(Path("begun").read_text().split()) < 4:
         assert process.poll() is None
         time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     process.communicate(timeout=30)
-    for number in Path("begun").read_text().split():
-        status = Path(f"/proc/{number}/stat")
-        assert not status.exists() or status.read_text().split()[2] == "Z"
+    assert not [pid for pid in Path("begun").read_text().split() if is_running(pid)]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +201,7 @@ def test_a_program_that_is_being_asked_does_not_outlive_the_command(run, campaig
         ("--command ./judge.sh --name a\x1b[31m", "is no name; use 1 to 200 characters"),
         ("--command ./judge.sh --tries 0", "--tries"),
         ("--command ./judge.sh --jobs 0", "--jobs"),
+        ("--command ./judge.sh --give-up-after 0", "--give-up-after"),
     ],
 )
 def test_what_cannot_be_is_one_line(run, campaign, options, said):

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import Refused
-from pairsmith.campaign.schema import answers, changes, leases, people
+from pairsmith.campaign.schema import answers, changes, leases, pairs, people, undos
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -94,6 +94,23 @@ def strike(store: Store, answer: int, struck: bool = True, by: int | None = None
 def _answered_again(connection: sa.Connection, lease: Any) -> bool:
     same = (leases.c.pair == lease.pair) & (leases.c.person == lease.person) & (leases.c.state == "answered")
     return connection.execute(sa.select(leases.c.id).where(same)).first() is not None
+
+
+def take_back_skips(store: Store, person: int) -> int:
+    """Take back all skips of this person, who can then be given these pairs again; return how many there were."""
+    own = leases.c.person == person, leases.c.state == "skipped"
+    with store.writing() as connection:
+        skips = sa.select(answers.c.id, sa.literal(store.now())).join(leases).where(*own)
+        connection.execute(undos.insert().from_select(["answer", "at"], skips))
+        return connection.execute(leases.update().where(*own).values(state="undone")).rowcount
+
+
+def skipped(store: Store, person: int) -> int:
+    """Return how many pairs that lack answers this person skipped, and so is not given."""
+    own = leases.c.person == person, leases.c.state == "skipped", pairs.c.wanted > 0
+    with store.reading() as connection:
+        query = sa.select(sa.func.count()).select_from(leases.join(pairs, leases.c.pair == pairs.c.id)).where(*own)
+        return int(connection.execute(query).scalar_one())
 
 
 def left_out(connection: sa.Connection) -> tuple[int, int]:

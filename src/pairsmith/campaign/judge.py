@@ -6,6 +6,9 @@ answer the same campaign, and a judge that was stopped goes on where it was.
 
 Several pairs can be asked at a time, each in a thread that does nothing but ask: pairs are handed out and answers taken
 in the thread that called.
+
+A reply without a verdict is unusable. A pair that gets no other is skipped, but only once another reply shows that the
+judge works; after some unusable replies in a row, of whichever pairs, the judge is given up.
 """
 
 from __future__ import annotations
@@ -51,7 +54,11 @@ class Unavailable(Exception):
 
 
 class Malformed(Exception):
-    """A reply that is no answer."""
+    """A reply that is no answer, and why."""
+
+
+class GaveUp(CampaignError):
+    """A judge whose replies are unusable."""
 
 
 class Stopped(Exception):
@@ -65,6 +72,7 @@ class Tally:
     answers: int = 0
     ties: int = 0
     skipped: int = 0  # with those whose replies were malformed to the last
+    usable: int = 0  # replies
     malformed: int = 0  # replies that were no answers
     retried: int = 0  # tries that got no reply
     both: int = 0  # pairs asked on both sides
@@ -77,13 +85,18 @@ class Tally:
 
 @dataclass
 class Patience:
-    """How often and how fast a judge is asked: so many tries a pair, and of all threads so many requests a minute."""
+    """How often and how fast a judge is asked: so many tries a pair, and of all threads so many requests a minute.
+
+    And when it is given up: after so many unusable replies in a row, in the order in which all threads get them.
+    """
 
     tries: int = 4
     per_minute: float | None = None
+    give_up_after: int = 5
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], object] = time.sleep
     next_at: float = 0.0  # when the next request may go out
+    unusable: int = 0  # replies since the last usable one
     stopped: bool = False  # then none goes out any more
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,6 +110,22 @@ class Patience:
             self.sleep(mine - now)
         if self.stopped:
             raise Stopped
+
+    def take_note(self, problem: Malformed | None) -> None:
+        """Count the unusable replies in a row; raise GaveUp where it is one too many."""
+        with self.turn:
+            self.unusable = 0 if problem is None else self.unusable + 1
+            if self.unusable >= self.give_up_after:
+                self.stopped = True
+                raise self.gave_up(problem)
+
+    def gave_up(self, problem: Malformed | None) -> GaveUp:
+        """Return the error that says why the judge is given up."""
+        more = ", or allow more such replies with --give-up-after" if self.unusable >= self.give_up_after else ""
+        return GaveUp(
+            f"no usable reply from the judge to {counted(self.unusable, 'request')} in a row: {problem}; mend the judge"
+            f" and run the same command again, which asks these pairs{more}"
+        )
 
     def back_off(self, tried: int, after: float | None) -> None:
         """Sleep after a failure: 1, 2, 4 ... seconds, or as long as the judge asks for, which then holds for all."""
@@ -134,39 +163,57 @@ def judge(
 
     A pair is asked on `both_sides` where that is wanted: where the answers agree they are one answer, and where the
     answer goes with the side it is a tie, or skipped in a campaign without ties. What is no answer to the last try is
-    skipped. `jobs` pairs are asked at a time. Whatever ends this, the pairs that were being asked return to the queue.
+    skipped, once the judge is known to work. `jobs` pairs are asked at a time. Whatever ends this, the pairs that were
+    being asked return to the queue. Raises GaveUp where the judge does not work.
     """
     tally, patience = Tally(), patience or Patience()
     asked: dict[str, float] = {}  # leases of the pairs that are being asked, and since when
+    unjudged: dict[str, float] = {}  # leases of those to be skipped if the judge works, and how long they took
+    problem: Malformed | None = None  # of the last of these
     replies: Queue[_Reply] = Queue()
     planned, kept_at = most is not None, patience.clock()
     last: list[str] = []  # the last lease: questions of its pair may be left
     try:
         while True:
             while len(asked) < jobs and (most is None or tally.answers + len(asked) < most):
-                lease, planned = _another(store, person, asked, jobs, planned)
+                held = [*asked, *unjudged]
+                lease, planned = _another(store, person, held, jobs + len(unjudged), planned)
                 if lease is None:
                     break
                 asked[lease.token], last = patience.clock(), [lease.token]
                 work = lease.token, _sides(store, lease, both_sides), ask, store.settings.ties, patience, replies
                 threading.Thread(target=_ask, args=work, daemon=True).start()
+            if not asked and unjudged:
+                if not tally.usable:
+                    raise patience.gave_up(problem)
+                tally += _skipped(store, person, unjudged)
+                continue
             if not asked:
                 leases.release(store, person, last)
                 return tally
             if patience.clock() - kept_at >= store.settings.lease_seconds / 3:  # what takes long stays the judge's
-                leases.renew(store, person, list(asked))
+                leases.renew(store, person, [*asked, *unjudged])
                 kept_at = patience.clock()
             # A signal that comes just before a wait begins does not end it, so no wait is long.
             try:
                 reply = replies.get(timeout=min(LOOK_UP, store.settings.lease_seconds / 3))
             except Empty:
                 continue
-            tally += _taken(store, person, reply, patience.clock() - asked[reply.token])
+            tally += reply.tally
+            seconds = patience.clock() - asked[reply.token]
+            if reply.tally.usable:
+                tally += _skipped(store, person, unjudged)
+            if isinstance(reply.choice, Malformed):
+                unjudged[reply.token], problem = seconds, reply.choice
+            elif isinstance(reply.choice, BaseException):
+                raise reply.choice
+            else:
+                tally += _taken(store, person, reply.token, seconds, reply.choice)
             del asked[reply.token]
             tell(tally)
     except BaseException:
         patience.stopped = True
-        leases.release(store, person, [*asked, *last])
+        leases.release(store, person, [*asked, *unjudged, *last])
         raise
 
 
@@ -179,11 +226,9 @@ class _Reply:
     tally: Tally  # of the requests
 
 
-def _another(
-    store: Store, person: int, holding: dict[str, float], jobs: int, planned: bool
-) -> tuple[Lease | None, bool]:
+def _another(store: Store, person: int, holding: list[str], at_once: int, planned: bool) -> tuple[Lease | None, bool]:
     """Another pair for the judge, None where there is none; and whether rounds can be planned for more."""
-    lease = leases.next_pair(store, person, list(holding), at_once=jobs)
+    lease = leases.next_pair(store, person, holding, at_once=at_once)
     if lease is not None and lease.token in holding:  # it had expired, and so was up for anybody
         return None, planned
     if lease is not None or not planned:
@@ -193,7 +238,7 @@ def _another(
     if course.over is not None or course.spoken_for:  # what is being given may yet be skipped
         return None, planned
     if planning.plan_round(store):
-        lease = leases.next_pair(store, person, list(holding), at_once=jobs)
+        lease = leases.next_pair(store, person, holding, at_once=at_once)
     return lease, lease is not None
 
 
@@ -217,13 +262,19 @@ def _ask(
     replies.put(_Reply(token, choice, tally))
 
 
-def _taken(store: Store, person: int, reply: _Reply, seconds: float) -> Tally:
-    """Put the answer on disk, and count it; raise where there is none."""
-    tally, choice = reply.tally, reply.choice
-    if isinstance(choice, BaseException):
-        raise choice
+def _skipped(store: Store, person: int, unjudged: dict[str, float]) -> Tally:
+    """Skip these pairs, now that the judge is known to work, and forget them."""
+    tally = Tally()
+    while unjudged:
+        tally += _taken(store, person, *unjudged.popitem(), "skip")
+    return tally
+
+
+def _taken(store: Store, person: int, token: str, seconds: float, choice: str) -> Tally:
+    """Put the answer on disk, and count it."""
+    tally = Tally()
     try:
-        counts = leases.answer(store, person, reply.token, choice, max(0.0, seconds))
+        counts = leases.answer(store, person, token, choice, max(0.0, seconds))
     except Refused as refused:
         if refused.status != 409:
             raise
@@ -254,19 +305,27 @@ def _choice(sides: list[dict[str, Any]], ask: Ask, ties: bool, patience: Patienc
 
 
 def _said(pair: dict[str, Any], ask: Ask, patience: Patience, tally: Tally) -> str:
-    """What the judge says of this pair, asked again where it does not reply, or replies what is no answer."""
-    for tried in range(1, patience.tries + 1):
+    """Return what the judge says of this pair, asked again where it does not reply, or replies what is no answer."""
+    tried = 0
+    while True:
+        tried += 1
         patience.wait_for_turn()
         try:
-            return read_reply(ask(pair), pair["choices"])
-        except Malformed:
+            verdict = read_reply(ask(pair), pair["choices"])
+        except Malformed as problem:
             tally.malformed += 1
+            patience.take_note(problem)
+            if tried == patience.tries:
+                raise
         except Unavailable as error:
             tally.retried += 1
             if tried == patience.tries:
                 raise CampaignError(f"no reply from the judge after {counted(tried, 'request')}: {error}") from None
             patience.back_off(tried, error.after)
-    return "skip"
+        else:
+            tally.usable += 1
+            patience.take_note(None)
+            return verdict
 
 
 def read_reply(reply: str, choices: list[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,11 +67,19 @@ def judge(
         float | None, typer.Option(help="Requests a minute at most, of all jobs.", metavar="COUNT")
     ] = None,
     tries: Annotated[int, typer.Option(help="So often a pair is asked at most.", metavar="COUNT", min=1)] = 4,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a reply.", metavar="SECONDS")] = 120.0,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a whole reply.", metavar="SECONDS")] = 120.0,
+    give_up_after: Annotated[
+        int,
+        typer.Option(help="Stop after so many replies in a row without a verdict.", metavar="COUNT", min=1),
+    ] = 5,
+    ask_skipped_again: Annotated[
+        bool, typer.Option("--ask-skipped-again", help="Ask the pairs again that this judge has skipped before.")
+    ] = False,
 ) -> None:
     """Have a program or a language model answer pairs, beside the people or alone.
 
-    It can be stopped at any time, and the same command goes on.
+    It can be stopped at any time, and the same command goes on. The exit code is 1 where the judge does not work, or
+    has skipped all that it could answer.
 
     [bold]pairsmith judge answers.db --command './judge.sh' --both-sides --answers 200[/bold]
     """
@@ -80,14 +90,18 @@ def judge(
             raise ValueError(f"{option} must be between {least:.3g} and {MOST:,}, got {value:g}")
     with open_campaign(target) as store:
         check_origin(store, trusted=False)
+        from pairsmith.campaign import corrections
         from pairsmith.campaign import judge as judging
         from pairsmith.campaign.pace import waiting
         from pairsmith.recipe.progress import Progress
 
         ask = _asking(command, http, model, key_from, timeout, temperature)
         person = judging.enrol(store, name or model or os.path.basename(shlex.split(command or "")[0]))
-        patience = judging.Patience(tries, per_minute)
+        if ask_skipped_again:
+            corrections.take_back_skips(store, person)
+        patience = judging.Patience(tries, per_minute, give_up_after)
         with (
+            _giving_up(),
             leaving(f"Every answer so far is in {shown(target)}; the same command goes on from there."),
             Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
         ):
@@ -104,6 +118,19 @@ def judge(
             )
         store.check()
         _summarise(store, person, tally, answers)
+        _tell_why_it_ends(store, person, tally, answers)
+
+
+@contextmanager
+def _giving_up() -> Iterator[None]:
+    """Exit with code 1 where the judge is given up."""
+    from pairsmith.campaign.judge import GaveUp
+
+    try:
+        yield
+    except GaveUp as error:
+        say(f"Error: {error}", sys.stderr)
+        raise typer.Exit(1) from None
 
 
 def _asking(
@@ -129,7 +156,6 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
 
     from pairsmith.campaign.agreement import judges_against_people
     from pairsmith.campaign.answers import standing
-    from pairsmith.campaign.goals import ending
     from pairsmith.campaign.schema import people
 
     say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
@@ -139,12 +165,6 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
         say(f"Malformed replies: {tally.malformed}. Requests without a reply: {tally.retried}.")
     if tally.late:
         say(f"{counted(tally.late, 'pair')} somebody else had answered when the reply came.")
-    if wanted is None or tally.answers < wanted:
-        over = ending(store, person)
-        if over is not None:
-            say(OVER[over])
-        elif wanted is not None:
-            say("No other pair can be asked now.")
     several = len(store.settings.questions) > 1
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
@@ -156,3 +176,22 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
             among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
             say(f"{which} with people on {row['agrees']:.0%} of {counted(row['pairs'], 'pair')} (90% interval"
                 f" {row['low']:.0%} to {row['high']:.0%}){among}.")  # fmt: skip
+
+
+def _tell_why_it_ends(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
+    """Say why there is no other pair; exit with code 1 where the judge answered none and has skipped those left."""
+    from pairsmith.campaign.corrections import skipped
+    from pairsmith.campaign.goals import ending
+
+    if wanted is not None and tally.answers >= wanted:
+        return
+    over = ending(store, person)
+    left_by_skips = skipped(store, person) if over in (None, "yours") else 0
+    if left_by_skips:
+        say(f"It has skipped {counted(left_by_skips, 'pair')}; to ask these again, add --ask-skipped-again.")
+        if tally.answers == 0:
+            raise typer.Exit(1)
+    elif over is not None:
+        say(OVER[over])
+    elif wanted is not None:
+        say("No other pair can be asked now.")
