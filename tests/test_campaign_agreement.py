@@ -8,12 +8,13 @@ import pytest
 from scipy.stats import binom
 
 from pairsmith.campaign.agreement import LEVEL, judges_against_people, wilson
+from pairsmith.campaign.schema import CHANGED
 
 
 def answers(*rows):
     """(labeller, program, pair, outcome) each."""
     table = pd.DataFrame(rows, columns=["labeller", "program", "second", "outcome"])
-    return table.assign(first=0, program=table["program"].astype(bool))
+    return table.assign(first=0, program=table["program"].astype(bool), comment="")
 
 
 def test_agreement_counts_pairs_that_both_answered():
@@ -30,6 +31,22 @@ def test_agreement_counts_pairs_that_both_answered():
     assert (row["name"], row["pairs"], row["agrees"]) == ("bot", 4, 0.625)
     assert row["people"] == 0.5  # on the first and the fourth pair
     assert row["low"] < 0.625 < row["high"]
+
+
+def test_pairs_answered_differently_from_each_side_are_left_out_and_counted():
+    given = answers(
+        ("bot", True, 1, 1), ("ann", False, 1, 1),
+        ("bot", True, 2, 0), ("ann", False, 2, 1), ("ben", False, 2, -1),  # changed with the side
+        ("bot", True, 3, 0), ("ann", False, 3, 0),  # changed with the side, too: that people say so is no agreement
+        ("bot", True, 4, 0), ("ann", False, 4, 1),  # a tie of its own
+        ("bot", True, 5, 0),  # changed; nobody else
+    )  # fmt: skip
+    given.loc[(given["labeller"] == "bot") & given["second"].isin([2, 3, 5]), "comment"] = CHANGED
+    (row,) = judges_against_people(given)
+    assert (row["pairs"], row["agrees"], row["changed"], row["people"]) == (2, 0.5, 2, None)
+    (row,) = judges_against_people(given[given["second"].isin([2, 3, 5])])
+    assert (row["pairs"], row["changed"]) == (0, 2)
+    assert row["agrees"] is row["low"] is row["high"] is None
 
 
 def test_without_programs_there_is_nothing_to_say():

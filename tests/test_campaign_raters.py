@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from pairsmith.campaign import raters
 from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.raters import rate
+from pairsmith.campaign.schema import CHANGED
 from pairsmith.campaign.snapshot import CampaignSnapshot
 
 
@@ -90,6 +91,12 @@ def test_agreement_on_repeated_pairs_counts_a_pair_once():
     assert (found["anna"]["answers"], found["anna"]["seconds"]) == (3, 3.0)
     assert found["anna"]["share_left"] is None  # two answers would be 100%
     assert found["eve"]["seconds"] is found["eve"]["share_left"] is None  # made elsewhere, so of no known side
+
+
+def test_a_tie_of_both_sides_agrees_and_disagrees_with_nobody():
+    rows = [(0, 1, 1, "anna", ""), (0, 1, 0, "bot", CHANGED), (2, 3, 0, "anna", ""), (2, 3, 0, "bot", "")]
+    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "labeller", "comment"])
+    assert raters._agreement_on_repeated(given).tolist() == pytest.approx([np.nan, np.nan, 1, 1], nan_ok=True)
 
 
 @pytest.mark.parametrize(("same", "count"), [(0, 5), (3, 4), (20, 20), (55, 100)])

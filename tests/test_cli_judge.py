@@ -13,6 +13,7 @@ import pytest
 from campaigns import CREATE, answer_next, chat, is_running
 from pairsmith.campaign.dashboard import count
 from pairsmith.campaign.report import make_report
+from pairsmith.campaign.schema import CHANGED
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 
@@ -48,6 +49,31 @@ def test_a_shell_script_judges_beside_people(run, campaign):
         (row,) = make_report(snapshot)["judges"]
         assert (row["name"], row["pairs"]) == ("judge.sh", 6)
     assert '"question": "Which?"' in Path("last.json").read_text()
+
+
+def test_ties_of_both_sides_are_told_from_those_of_the_judge(run, campaign):
+    """The judge says tie to the first pair and then left: agreement is about the tie alone."""
+    assert run("campaign", "create", "two.db", *CREATE[3:], "--show", "text:note", "--answers-per-pair", "2")[0] == 0
+    with Store("two.db") as store:
+        for _ in range(6):
+            answer_next(store, "tie")
+    script("#!/bin/sh\necho >> n\nif [ $(wc -l < n) -le 2 ]; then echo tie; else echo left; fi\n")
+    code, out, _ = run("judge", "two.db", "--command", "./judge.sh", "--both-sides")
+    assert (code, out.splitlines()) == (0, [
+        "6 answers, 6 ties among them; 0 skipped.",
+        "Asked on both sides: 6 pairs; the answer went with the side in 5.",
+        "Agrees with people on 100% of 1 pair (90% interval 27% to 100%).",
+        "Left out of that: 5 pairs answered differently from each side.",
+    ])  # fmt: skip
+    with Store("two.db") as store:
+        (row,) = make_report(take_snapshot(store))["judges"]
+        assert (row["pairs"], row["agrees"], row["changed"]) == (1, 1.0, 5)
+    assert run("campaign", "comments", "two.db")[1] == "No comments yet.\n"
+    run("campaign", "export", "two.db", "-o", "answers.csv")
+    assert run("campaign", "create", "again.db", *CREATE[3:], "--show", "text:note")[0] == 0
+    run("campaign", "import", "again.db", "answers.csv")
+    with Store("again.db") as store:
+        assert (take_snapshot(store).answers["comment"] == CHANGED).sum() == 5
 
 
 def test_both_sides_a_budget_and_going_on(run, campaign):

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
+from pairsmith.campaign.schema import CHANGED
+
 LEVEL = 0.9  # of the intervals
 
 
@@ -18,25 +20,36 @@ def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
     the program's, a tie being the same as a tie only. `low` and `high` are Wilson's interval, with pairs for the
     independent trials. `people` is how far people agree with each other on those of the same pairs that several of
     them answered, which no judge can be expected to exceed by much; None where there are none.
+
+    Pairs that the program answered differently from each side are left out: their ties are not its verdicts. `changed`
+    counts those of them that people answered. The shares are None where no other pair is left.
     """
+    pair = ["first", "second"]
     by_people = answers[~answers["program"]]
     found = []
     for name, own in answers[answers["program"]].groupby("labeller"):
-        both = own.merge(by_people, on=["first", "second"], suffixes=("", "_person"))
-        if both.empty:
+        is_changed = own["comment"] == CHANGED
+        own, changed = own[~is_changed], own[is_changed]
+        both = own.merge(by_people, on=pair, suffixes=("", "_person"))
+        left_out = len(changed[pair].merge(by_people[pair]).drop_duplicates())
+        if both.empty and not left_out:
             continue
         shares = _same(both, "outcome_person").to_numpy()
-        low, high = wilson(float(shares.mean()), len(shares))
-        among = by_people.merge(own[["first", "second"]].drop_duplicates(), on=["first", "second"]).reset_index()
-        others = among.merge(among, on=["first", "second"], suffixes=("", "_other"))
+        among = by_people.merge(own[pair].drop_duplicates(), on=pair).reset_index()
+        others = among.merge(among, on=pair, suffixes=("", "_other"))
         others = others[(others["index"] != others["index_other"]) & (others["labeller"] != others["labeller_other"])]
+        agrees = low = high = None
+        if len(shares):
+            share = float(shares.mean())
+            agrees, low, high = (round(value, 4) for value in (share, *wilson(share, len(shares))))
         found.append(
             {
                 "name": name,
                 "pairs": len(shares),
-                "agrees": round(float(shares.mean()), 4),
-                "low": round(low, 4),
-                "high": round(high, 4),
+                "changed": left_out,
+                "agrees": agrees,
+                "low": low,
+                "high": high,
                 "people": None if others.empty else round(float(_same(others, "outcome_other").mean()), 4),
             }
         )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.schema import MADE_ELSEWHERE, answers, items, leases, pairs, people
+from pairsmith.campaign.schema import CHANGED, MADE_ELSEWHERE, answers, items, leases, pairs, people
 
 _left, _right = items.alias(), items.alias()
 _choice = sa.case(
@@ -84,8 +84,8 @@ def one(connection: sa.Connection, answer: int) -> Any | None:
 
 
 def commented(connection: sa.Connection) -> list[Any]:
-    """Answers and skips that have a comment, in order."""
-    given = leases.c.state.in_(("answered", "skipped")), answers.c.comment.is_not(None)
+    """Return the answers and skips on which somebody commented, in order."""
+    given = leases.c.state.in_(("answered", "skipped")), answers.c.comment != CHANGED
     return list(connection.execute(_FOUND.where(*given).order_by(answers.c.id)))
 
 

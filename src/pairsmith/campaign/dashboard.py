@@ -83,6 +83,7 @@ JUDGE_COLUMNS = (  # of a row of the report's `judges`
     Value("90% from", "low", "share"),
     Value("to", "high", "share"),
     Value("People with each other", "people", "share"),
+    Value("Left out", "changed", "text", "pairs it answered differently from each side"),
 )
 
 

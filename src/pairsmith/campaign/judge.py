@@ -208,7 +208,7 @@ def judge(
             elif isinstance(reply.choice, BaseException):
                 raise reply.choice
             else:
-                tally += _taken(store, person, reply.token, seconds, reply.choice)
+                tally += _taken(store, person, reply.token, seconds, reply.choice, reply.tally.changed > 0)
             del asked[reply.token]
             tell(tally)
     except BaseException:
@@ -270,11 +270,11 @@ def _skipped(store: Store, person: int, unjudged: dict[str, float]) -> Tally:
     return tally
 
 
-def _taken(store: Store, person: int, token: str, seconds: float, choice: str) -> Tally:
+def _taken(store: Store, person: int, token: str, seconds: float, choice: str, changed: bool = False) -> Tally:
     """Put the answer on disk, and count it."""
     tally = Tally()
     try:
-        counts = leases.answer(store, person, token, choice, max(0.0, seconds))
+        counts = leases.answer(store, person, token, choice, max(0.0, seconds), changed=changed)
     except Refused as refused:
         if refused.status != 409:
             raise

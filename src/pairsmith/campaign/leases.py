@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from pairsmith.campaign import goals, gold
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.database import Refused
-from pairsmith.campaign.schema import GOLD, SECOND, undos
+from pairsmith.campaign.schema import CHANGED, GOLD, SECOND, undos
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -134,10 +134,12 @@ def answer(
     seconds: float | None = None,
     strength: str | None = None,
     comment: str | None = None,
+    changed: bool = False,
 ) -> bool:
     """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once.
 
-    `strength` says how much better the one is, slightly or much, where the campaign asks for it.
+    `strength` says how much better the one is, slightly or much, where the campaign asks for it. `changed` marks the
+    tie or the skip of a program that answered differently from each side.
     """
     now = store.now()
     with store.writing() as connection:
@@ -161,7 +163,7 @@ def answer(
             "milliseconds": None if seconds is None else milliseconds(seconds),
             "at": now,
             "strength": strength,
-            "comment": as_comment(comment),
+            "comment": CHANGED if changed else as_comment(comment),
         }
         connection.execute(sql.ANSWER, given)
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})

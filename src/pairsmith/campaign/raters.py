@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 
 from pairsmith.campaign.agreement import wilson
 from pairsmith.campaign.learning import evidence
-from pairsmith.campaign.schema import RANDOM
+from pairsmith.campaign.schema import CHANGED, RANDOM
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.campaign.yardstick import ENOUGH
 from pairsmith.data.arrays import Floats
@@ -95,11 +95,17 @@ def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[
 
 
 def _agreement_on_repeated(given: pd.DataFrame) -> Floats:
-    """Of each answer: the share of the other answers to its pair that are the same; NaN where there is no other."""
+    """Return for each answer the share of the other answers to its pair that are the same; NaN where there is no other.
+
+    The ties of programs that answered differently from each side are no verdicts, and so count for nobody.
+    """
+    verdict = (given["comment"] != CHANGED).to_numpy()
+    given = given[verdict]
     pair = given.groupby(["first", "second"])["outcome"]
     others = pair.transform("size").to_numpy(dtype=np.float64) - 1
     same = given.groupby(["first", "second", "outcome"])["outcome"].transform("size").to_numpy() - 1
-    found: Floats = np.divide(same, others, out=np.full(len(given), np.nan), where=others > 0)
+    found: Floats = np.full(len(verdict), np.nan)
+    found[verdict] = np.divide(same, others, out=np.full(len(given), np.nan), where=others > 0)
     return found
 
 

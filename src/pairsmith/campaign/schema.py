@@ -15,6 +15,8 @@ MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held here: it carries an 
 # Why a pair is asked.
 REASONS = DESIGNED, RANDOM, REPEATED, GOLD, IMPORTED = "designed", "random", "repeated", "gold", "imported"
 
+CHANGED = "answered differently from each side"  # comment on a program's tie or skip
+
 tables = sa.MetaData()
 campaign = sa.Table(
     "campaign",

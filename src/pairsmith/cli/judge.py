@@ -173,9 +173,12 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
         which = f"Question {question + 1}: agrees" if several else "Agrees"
         rows = judges_against_people(given[given["question"] == question])
         for row in [row for row in rows if row["name"] == name]:
-            among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
-            say(f"{which} with people on {row['agrees']:.0%} of {counted(row['pairs'], 'pair')} (90% interval"
-                f" {row['low']:.0%} to {row['high']:.0%}){among}.")  # fmt: skip
+            if row["pairs"]:
+                among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
+                say(f"{which} with people on {row['agrees']:.0%} of {counted(row['pairs'], 'pair')} (90% interval"
+                    f" {row['low']:.0%} to {row['high']:.0%}){among}.")  # fmt: skip
+            if row["changed"]:
+                say(f"Left out of that: {counted(row['changed'], 'pair')} answered differently from each side.")
 
 
 def _tell_why_it_ends(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
