@@ -109,13 +109,16 @@ def end_by(number):
         signal.raise_signal(number)
 
 
-def test_to_be_terminated_is_to_be_interrupted(begun):
-    before = signal.getsignal(signal.SIGTERM)
-    assert before == signal.SIG_DFL
-    with pytest.raises(KeyboardInterrupt):
-        end_by(signal.SIGTERM)
-    assert interruption.told() == ("Terminated. Nothing was written.", 143)
-    assert signal.getsignal(signal.SIGTERM) == before
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_to_be_terminated_is_to_be_interrupted(begun, number, code):
+    before = signal.signal(number, signal.SIG_DFL)  # whoever runs the tests by nohup ignores SIGHUP
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            end_by(number)
+        assert interruption.told() == ("Terminated. Nothing was written.", code)
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_handler_that_is_there_is_left_alone(begun):

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: a command that is stopped clears away what it began, and says in one line what is left."""
+"""A command stopped by Ctrl-C, SIGTERM or SIGHUP clears away what it began, and says in one line what is left."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from types import FrameType
 _NOTHING = "Nothing was written."
 
 _left_behind = _NOTHING  # by the command that was interrupted
-_terminated = False  # by SIGTERM rather than Ctrl-C
+_terminated_by = 0  # the number of the signal; 0 for Ctrl-C
+_TERMINATING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # no SIGHUP in Windows
 
 
 def forget() -> None:
     """A new command begins."""
-    global _left_behind, _terminated
-    _left_behind, _terminated = _NOTHING, False
+    global _left_behind, _terminated_by
+    _left_behind, _terminated_by = _NOTHING, 0
 
 
 def told() -> tuple[str, int]:
     """What to say of an interruption, and the exit code."""
-    return (f"Terminated. {_left_behind}", 143) if _terminated else (f"Interrupted. {_left_behind}", 130)
+    if _terminated_by:
+        return f"Terminated. {_left_behind}", 128 + _terminated_by
+    return f"Interrupted. {_left_behind}", 130
 
 
 @contextmanager
@@ -54,19 +57,22 @@ def leaving(message: str) -> Iterator[None]:
 
 @contextmanager
 def until_terminated() -> Iterator[None]:
-    """Make SIGTERM an interruption, so that what has been begun is cleared away; a server has handlers of its own."""
+    """Make SIGTERM and SIGHUP interruptions, so that what has been begun is cleared away.
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        global _terminated
-        _terminated = True
+    Other handlers stay: a server has its own, and nohup ignores SIGHUP. Only the main thread may set any.
+    """
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        global _terminated_by
+        _terminated_by = number
         raise KeyboardInterrupt
 
-    here = threading.current_thread() is threading.main_thread()  # nobody else may set handlers
-    if not here or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, interrupt)
+    here = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _TERMINATING if here and signal.getsignal(number) == signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
