@@ -97,6 +97,7 @@ class Patience:
     sleep: Callable[[float], object] = time.sleep
     next_at: float = 0.0  # when the next request may go out
     unusable: int = 0  # replies since the last usable one
+    problem: Malformed | None = None  # of the last of these
     stopped: bool = False  # then none goes out any more
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -114,17 +115,16 @@ class Patience:
     def take_note(self, problem: Malformed | None) -> None:
         """Count the unusable replies in a row; raise GaveUp where it is one too many."""
         with self.turn:
-            self.unusable = 0 if problem is None else self.unusable + 1
+            self.unusable, self.problem = (0 if problem is None else self.unusable + 1), problem
             if self.unusable >= self.give_up_after:
-                self.stopped = True
-                raise self.gave_up(problem)
+                raise self.gave_up()
 
-    def gave_up(self, problem: Malformed | None) -> GaveUp:
+    def gave_up(self) -> GaveUp:
         """Return the error that says why the judge is given up."""
         more = ", or allow more such replies with --give-up-after" if self.unusable >= self.give_up_after else ""
         return GaveUp(
-            f"no usable reply from the judge to {counted(self.unusable, 'request')} in a row: {problem}; mend the judge"
-            f" and run the same command again, which asks these pairs{more}"
+            f"no usable reply from the judge to {counted(self.unusable, 'request')} in a row: {self.problem}; mend the"
+            f" judge and run the same command again, which asks these pairs{more}"
         )
 
     def back_off(self, tried: int, after: float | None) -> None:
@@ -169,7 +169,6 @@ def judge(
     tally, patience = Tally(), patience or Patience()
     asked: dict[str, float] = {}  # leases of the pairs that are being asked, and since when
     unjudged: dict[str, float] = {}  # leases of those to be skipped if the judge works, and how long they took
-    problem: Malformed | None = None  # of the last of these
     replies: Queue[_Reply] = Queue()
     planned, kept_at = most is not None, patience.clock()
     last: list[str] = []  # the last lease: questions of its pair may be left
@@ -185,7 +184,7 @@ def judge(
                 threading.Thread(target=_ask, args=work, daemon=True).start()
             if not asked and unjudged:
                 if not tally.usable:
-                    raise patience.gave_up(problem)
+                    raise patience.gave_up()
                 tally += _skipped(store, person, unjudged)
                 continue
             if not asked:
@@ -199,16 +198,14 @@ def judge(
                 reply = replies.get(timeout=min(LOOK_UP, store.settings.lease_seconds / 3))
             except Empty:
                 continue
-            tally += reply.tally
             seconds = patience.clock() - asked[reply.token]
             if reply.tally.usable:
                 tally += _skipped(store, person, unjudged)
             if isinstance(reply.choice, Malformed):
-                unjudged[reply.token], problem = seconds, reply.choice
-            elif isinstance(reply.choice, BaseException):
-                raise reply.choice
+                unjudged[reply.token] = seconds
+                tally += reply.tally
             else:
-                tally += _taken(store, person, reply.token, seconds, reply.choice, reply.tally.changed > 0)
+                tally += _taken(store, person, reply, seconds)
             del asked[reply.token]
             tell(tally)
     except BaseException:
@@ -266,15 +263,18 @@ def _skipped(store: Store, person: int, unjudged: dict[str, float]) -> Tally:
     """Skip these pairs, now that the judge is known to work, and forget them."""
     tally = Tally()
     while unjudged:
-        tally += _taken(store, person, *unjudged.popitem(), "skip")
+        token, seconds = unjudged.popitem()
+        tally += _taken(store, person, _Reply(token, "skip", Tally()), seconds)
     return tally
 
 
-def _taken(store: Store, person: int, token: str, seconds: float, choice: str, changed: bool = False) -> Tally:
-    """Put the answer on disk, and count it."""
-    tally = Tally()
+def _taken(store: Store, person: int, reply: _Reply, seconds: float) -> Tally:
+    """Put the answer on disk, and count it; raise where there is none."""
+    tally, choice = reply.tally, reply.choice
+    if isinstance(choice, BaseException):
+        raise choice
     try:
-        counts = leases.answer(store, person, token, choice, max(0.0, seconds), changed=changed)
+        counts = leases.answer(store, person, reply.token, choice, max(0.0, seconds), changed=tally.changed > 0)
     except Refused as refused:
         if refused.status != 409:
             raise
