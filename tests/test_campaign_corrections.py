@@ -164,3 +164,10 @@ def test_skips_are_taken_back_for_one_person(target, make):
     for _ in range(2):
         answer_next(store, "right", anna)
     assert dashboard.count(store)["undone"] == 2
+
+
+def test_a_pair_skipped_with_all_its_questions_is_one_pair(tmp_path, make):
+    store = make(str(tmp_path / "t.db"), k=3, question=["Which is better?", "Which is longer?"])
+    for _ in range(4):
+        answer_next(store, "skip")
+    assert corrections.skipped(store, people.local_person(store)) == 2
