@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 import sqlalchemy as sa
 
-from campaigns import Clock, invite_people
-from pairsmith.campaign import dashboard, leases, pace, people, schema
+from campaigns import Clock, answer_next, answers_of, invite_people
+from pairsmith.campaign import dashboard, goals, leases, pace, people, schema
+from pairsmith.campaign.answers import add as add_answers
 from pairsmith.campaign.database import Refused
 from pairsmith.campaign.leases import AT_ONCE
 from pairsmith.campaign.snapshot import take_snapshot
@@ -223,3 +224,37 @@ def test_what_was_shown_is_what_is_answered_on_either_side(target, make):
         expected[pair] = 0 if winner is None else 1 if winner == pair[0] else -1
     found = take_snapshot(store).answers
     assert dict(zip(zip(found["first"], found["second"], strict=True), found["outcome"], strict=True)) == expected
+
+
+def test_answers_made_elsewhere_are_not_their_raters_to_take_back(target, make):
+    """An invite under a name that answers were imported under has no power over them."""
+    store = make(target, n=6, k=15)
+    add_answers(store, answers_of([(0, 1), (0, 2), (0, 3)], labeller="anna", at=1.0))
+    anna = people.person_of(store, people.invite(store, "anna", quota=2), "labeller")
+    before = leases.progress(store, anna)
+    assert (before["answers"], before["yours"], before["undo"]) == (3, 0, None)
+    with store.reading() as connection:
+        imported = connection.execute(sa.select(schema.leases.c.token)).scalars().all()
+    for token in imported:
+        with pytest.raises(Refused, match="only the last answer"):
+            leases.undo(store, anna, token)
+    answer_next(store, "left", anna)
+    own = leases.progress(store, anna)
+    assert (own["answers"], own["yours"]) == (4, 1)
+    add_answers(store, answers_of([(0, 4)], labeller="anna"))  # newer than hers
+    assert leases.progress(store, anna)["undo"] == own["undo"]
+    assert leases.undo(store, anna, own["undo"])
+    assert leases.progress(store, anna)["undo"] is None
+    assert len(take_snapshot(store).answers) == 4
+    for _ in range(2):
+        answer_next(store, "left", anna)
+    assert goals.ending(store, anna) == "quota"  # of answers that she gave here
+
+
+def test_answers_made_elsewhere_show_nobody_an_item(target, make):
+    store = make(target)
+    add_answers(store, answers_of([(0, 1)], labeller="anna"))
+    anna = people.person_of(store, people.invite(store, "anna"), "labeller")
+    assert not leases.was_shown(store, anna, 0)
+    lease = leases.next_pair(store, anna)
+    assert leases.was_shown(store, anna, lease.left)

@@ -201,6 +201,7 @@ def undo(store: Store, person: int, token: str) -> Lease:
 def progress(store: Store, person: int) -> dict[str, Any]:
     """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back.
 
+    Imported answers that carry this person's name are not theirs: they count for all only.
     And how many answers are the goal, of all (`goal`) and of this person (`quota`); None where there is none.
     """
     with store.reading() as connection:
@@ -217,7 +218,7 @@ def progress(store: Store, person: int) -> dict[str, Any]:
 
 
 def was_shown(store: Store, person: int, row: int) -> bool:
-    """Whether this person was ever asked about this item."""
+    """Whether this person was ever asked about this item here."""
     with store.reading() as connection:
         return bool(connection.execute(sql.SHOWN, {"person": person, "row": row}).scalar())
 

@@ -22,6 +22,9 @@ from pairsmith.campaign.schema import (
 _given = sa.bindparam
 _live = (leases.c.state == "open") & (leases.c.expires > _given("now"))
 _counted = sa.select(sa.func.count()).where(leases.c.state == "answered")
+_own = leases.c.person == _given("person")
+# Imported answers carry a person's name, but that person did not give them here: they are not theirs to take back.
+_held_here = _own & (leases.c.expires != MADE_ELSEWHERE)
 # Of a lease: whether its person is one whose answers count.
 of_those_who_count = leases.c.person.not_in(sa.select(people.c.id).where(people.c.excluded))
 
@@ -79,10 +82,10 @@ OWN_LEASE = (
     .join(people)
     .where(leases.c.token == _given("token"), leases.c.person == _given("person"))
 )
-LAST_ANSWER = (  # the newest answer or skip of this person that was not taken back
+LAST_ANSWER = (  # the newest answer or skip that this person gave here and did not take back
     sa.select(answers.c.id, answers.c.outcome, leases.c.token)
     .join(leases)
-    .where(leases.c.person == _given("person"), (leases.c.state == "answered") | (leases.c.state == "skipped"))
+    .where(_held_here, leases.c.state.in_(("answered", "skipped")))
     .order_by(answers.c.id.desc())
     .limit(1)
 )
@@ -91,18 +94,17 @@ SHOWN_AGAIN = (
     .where(leases.c.pair == _given("pair"), leases.c.person == _given("person"), leases.c.again)
     .order_by(leases.c.id.desc())
 )
-_shown_in = sa.select(leases.c.id).join(pairs).where(leases.c.person == _given("person"))
-SHOWN = sa.select(  # whether this person was ever shown this item
+_shown_in = sa.select(leases.c.id).join(pairs).where(_held_here)
+SHOWN = sa.select(  # whether this person was ever shown this item here
     sa.or_(*(_shown_in.where(side == _given("row")).exists() for side in (pairs.c.first, pairs.c.second)))
 )
-_own = leases.c.person == _given("person")
 _quota = sa.select(people.c.quota).where(people.c.id == _given("person")).scalar_subquery().label("quota")
 PROGRESS = sa.select(
     campaign.c.state,
     campaign.c.goals,
     _quota,
     _counted.where(of_those_who_count).scalar_subquery().label("total"),
-    _counted.where(_own).scalar_subquery().label("own"),
+    _counted.where(_held_here).scalar_subquery().label("own"),
     sa.select(sa.func.coalesce(sa.func.sum(pairs.c.wanted), 0))
     .where(sa.text("wanted > 0"))
     .scalar_subquery()
@@ -121,7 +123,7 @@ COURSE = sa.select(  # what decides whether this person gets another pair
 )
 _being_given = sa.select(sa.func.count()).where(_live)
 GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
-GIVEN_BY = sa.select(_counted.where(_own).scalar_subquery(), _being_given.where(_own).scalar_subquery())
+GIVEN_BY = sa.select(_counted.where(_held_here).scalar_subquery(), _being_given.where(_own).scalar_subquery())
 ITEMS = sa.select(sa.func.count()).select_from(items)
 GROUP_SIZES = sa.select(sa.func.count()).select_from(items).group_by(items.c.grouped)
 PAIRS = sa.select(sa.func.count()).select_from(pairs).where(pairs.c.question == 0)
@@ -158,7 +160,7 @@ FOR_A_NEWCOMER = {  # such a pair, drawn by lot from those that this person does
     repeats: pair.where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, _live)).order_by(sa.func.random())
     for repeats, pair in MAY_BE_REPEATED.items()
 }
-ANSWERED_HERE = sa.select(leases.c.id).where(_own, leases.c.state == "answered", leases.c.expires != MADE_ELSEWHERE)
+ANSWERED_HERE = sa.select(leases.c.id).where(_held_here, leases.c.state == "answered")
 
 
 _owned = leases.alias()

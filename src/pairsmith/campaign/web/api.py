@@ -128,7 +128,7 @@ class Progress(BaseModel):
     model_config = like(**PROGRESS)
 
     answers: int = Field(description="Answers of everybody.")
-    yours: int
+    yours: int = Field(description="Answers that you gave here; imported ones are not among them.")
     wanted: int = Field(description="Answers still to be given to the pairs planned so far.")
     goal: int | None = Field(description="Answers of everybody after which the campaign is over; null: no such goal.")
     quota: int | None = Field(description="Answers of yours after which you are done; null: no such goal.")
