@@ -42,12 +42,33 @@ def test_names_are_unique_also_among_those_who_left(target, make):
     people.invite(store, "Ole", "organiser")
     people.revoke(store, "Anna")
     add_answers(store, answers_of([(0, 1)], labeller="Ben"))
-    for name in ("Anna", "anna ", "ＡＮＮＡ", "BEN", "ole", "local", "Local"):
+    for name in ("Anna", "anna ", "ＡＮＮＡ", "BEN", "ole", "local", "Local", "Аnna", "imported", "Imported", "lоcal"):
         refused(409, store, link, name)
-    for name in ("", " ", "\0", "\u202e", 201 * "x"):
+    for name in ("", " ", "\0", "\u202e", "\u3164", 201 * "x"):
         refused(422, store, link, name)
     assert enrolment.places_left(store, link) == 9
     assert enrolment.enrol(store, link, "Zoë")
+
+
+def test_a_name_that_looks_like_another_is_refused_with_both(target, make):
+    store = make(target)
+    link = enrolment.open_places(store, 9)
+    people.invite(store, "ben")
+    with pytest.raises(Refused, match=r"^'bеn' \(spelt 'b\\u0435n'\) looks like 'ben', who is there already; choose"):
+        enrolment.enrol(store, link, "bеn")
+    for name in ("Benn", "Müller", "Muller", "李", "季"):
+        assert enrolment.enrol(store, link, name)
+
+
+def test_whoever_enrols_before_an_import_gets_no_say_over_it(target, make):
+    """Answers imported under somebody's name count as hers for the model only."""
+    store = make(target)
+    link = enrolment.open_places(store, 2)
+    anna = people.person_of(store, enrolment.enrol(store, link, "anna"), "labeller")
+    add_answers(store, answers_of([(0, 1), (0, 2)], labeller="anna"))
+    add_answers(store, answers_of([(0, 3)], labeller=people.UNNAMED))
+    found = leases.progress(store, anna)
+    assert (found["answers"], found["yours"], found["undo"]) == (3, 0, None)
 
 
 def test_links_can_be_revoked_and_who_came_stays(target, make):

@@ -387,7 +387,23 @@ def test_nobody_is_taken_for_a_program(tmp_path, make):
     for name in ("anna", people.LOCAL):
         with pytest.raises(CampaignError, match=f"'{name}' is one of the people of this campaign"):
             enrol(store, name)
-    assert enrol(store, "bot") == enrol(store, "bot")
+    assert enrol(store, "bot") == enrol(store, " bot ")
+    with pytest.raises(CampaignError, match="'bot' is a program that judges"):
+        people.invite(store, "bot")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("Anna", "looks like 'anna'"), ("local", "is reserved"), ("imported", "is reserved"), ("BOT", "looks like 'bot'")],
+)
+def test_a_judge_has_a_name_of_its_own(tmp_path, make, name, why):
+    store = make(str(tmp_path / "t.db"))
+    people.invite(store, "anna")
+    enrol(store, "bot")
+    with pytest.raises(CampaignError, match=f"'{name}' {why}"):
+        enrol(store, name)
+    with store.reading() as connection:
+        assert connection.execute(sa.select(schema.people.c.name)).scalars().all() == ["anna", "bot"]
 
 
 @pytest.mark.parametrize(

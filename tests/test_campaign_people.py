@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from campaigns import Clock, invite_people
+from campaigns import Clock, answers_of, invite_people
 from pairsmith.campaign import leases, pace, people, schema
-from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.database import CampaignError, Refused
 
 
 def test_tokens_are_hashed_revocable_and_of_one_role(target, make):
@@ -59,3 +60,50 @@ def test_a_revoked_lease_is_no_answer_from_elsewhere(target, make):
         clock.now += 2
         assert leases.answer(store, again, lease.token, "left")
     assert pace.rate(store) == pytest.approx(np.log(2) / 2)
+
+
+def test_new_links_replace_the_old_ones_and_keep_the_person(target, make):
+    store = make(target)
+    old = people.invite_all(store, ["anna", "ben"], quota=5)
+    anna = people.person_of(store, old[0], "labeller")
+    held = leases.next_pair(store, anna)
+    with pytest.raises(CampaignError, match="have invites already; repeat the command with --again"):
+        people.invite_all(store, ["carla", "anna", "ben"])
+    assert people.invited(store) == [("anna", "labeller"), ("ben", "labeller")]
+    new = people.invite_all(store, ["carla", "anna"], again=True)
+    assert people.person_of(store, new[1], "labeller") == anna
+    assert people.person_of(store, old[0], "labeller") is None
+    assert people.person_of(store, old[1], "labeller") is not None
+    assert leases.progress(store, anna)["quota"] == 5
+    assert leases.answer(store, anna, held.token, "left")
+    with pytest.raises(CampaignError, match="'dora' is named twice"):
+        people.invite_all(store, ["dora", "dora"], again=True)
+
+
+def test_names_that_are_reserved_or_look_like_another_are_refused(target, make):
+    store = make(target)
+    people.local_person(store)
+    add_answers(store, answers_of([(0, 1)], labeller="Nina"))
+    people.invite(store, "anna")
+    for name, role, message in (
+        ("local", "labeller", "'local' is reserved for whoever labels on this machine; choose another name"),
+        ("local", "organiser", "'local' is reserved"),
+        ("Imported", "labeller", "'Imported' is reserved for answers that are imported without a name"),
+        ("Anna", "labeller", "'Anna' looks like 'anna', who is there already; choose another name"),
+        ("Anna", "organiser", "'Anna' looks like 'anna'"),
+        ("nina", "labeller", "'nina' looks like 'Nina'"),
+    ):
+        with pytest.raises(Refused, match=f"^{message}"):
+            people.invite(store, name, role)
+    with pytest.raises(Refused, match="'Dora' looks like 'dora'"):
+        people.invite_all(store, ["dora", "Dora"])
+    assert people.invited(store) == [("anna", "labeller")]
+    assert people.invite(store, "anna", "organiser")  # the same person in another role
+    assert people.invite(store, "Nina")  # the organiser says that the imported answers are hers
+
+
+@pytest.mark.parametrize(
+    ("given", "name"), [(" anna ", "anna"), ("anna  meier", "anna meier"), ("anna\u00a0meier\t", "anna meier")]
+)
+def test_blanks_in_a_name_are_single(given, name):
+    assert people.check_name(given) == name

@@ -53,7 +53,7 @@ def test_a_link_is_good_until_it_is_revoked(run):
 
 def test_all_are_invited_or_revoked_or_nobody(run):
     run(*CREATE)
-    code, out, err = run("campaign", "invite", "c.db", " anna ", "ben")
+    code, out, err = run("campaign", "invite", "c.db", " anna ", "ben", "--url", "https://label.example.org")
     assert (code, err) == (0, "")
     assert [line.split(": ")[0] for line in out.splitlines()] == ["anna", "ben"]
     for second in ("anna", "carla", "anna "):
@@ -67,6 +67,50 @@ def test_all_are_invited_or_revoked_or_nobody(run):
     assert "there is no labeller 'nobody'; there are: anna, ben" in err
     assert "excluded" not in run("campaign", "raters", "c.db")[1]
     assert "there is no labeller '\\udcff'" in run("campaign", "include", "c.db", "\udcff")[2]
+
+
+def test_links_to_this_machine_come_with_a_warning(run):
+    run(*CREATE)
+    code, out, err = run("campaign", "invite", "c.db", "anna", "ben")
+    assert code == 0
+    assert out.startswith("anna: http://127.0.0.1:8000/join/")
+    assert err == (
+        "Warning: only this machine can open these links. For others, repeat the command with --again and with the"
+        " address of the server: --url https://label.example.org\n"
+    )
+    assert "Warning: only this machine can open this link." in run("campaign", "invite", "c.db", "--enrol", "3")[2]
+    assert run("campaign", "invite", "c.db", "carla", "--url", "http://127.0.0.1:8000")[2] == ""  # asked for
+
+
+def test_links_that_were_made_with_the_wrong_address_are_made_again(run):
+    run(*CREATE)
+    names = ["anna", "ben", "carla", "dora", "emil"]
+    run("campaign", "invite", "c.db", *names[:3])
+    right = ["campaign", "invite", "c.db", *names, "--url", "https://label.example.org"]
+    code, out, err = run(*right)
+    assert (code, out) == (2, "")
+    assert err == (
+        "Error: 'anna', 'ben', 'carla' have invites already; repeat the command with --again to replace the old links\n"
+    )
+    code, out, err = run(*right, "--again")
+    assert (code, err) == (0, "")
+    links = dict(line.split(": ") for line in out.splitlines())
+    assert list(links) == names
+    with Store("c.db") as store:
+        for link in links.values():
+            token = link.removeprefix("https://label.example.org/join/")
+            assert people.person_of(store, token, "labeller") is not None
+    assert "--again is for people by name" in run("campaign", "invite", "c.db", "--enrol", "3", "--again")[2]
+
+
+def test_names_that_look_alike_are_refused_with_both(run):
+    run(*CREATE)
+    run("campaign", "invite", "c.db", "ben")
+    for name, shown in (("Ben", "'Ben'"), ("bеn", r"'bеn' (spelt 'b\u0435n')"), ("b\u200ben", None)):
+        code, out, err = run("campaign", "invite", "c.db", "anna", name, "--url", "https://label.example.org")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert (f"{shown} looks like 'ben', who is there already" if shown else "is no name") in err
+    assert run("campaign", "people", "c.db")[1] == "labeller  ben\n"
 
 
 def test_a_folder_that_is_not_there_is_not_confirmed(run):

@@ -13,7 +13,8 @@ What there is:
   prompts       what items answer, and who wrote them
   items         the items: features, groups, labels, what people see; media_files: their images and sounds
 Who takes part:
-  people        invites, and whoever labels on this machine; enrolment: links by which people invite themselves
+  people        invites, and whoever labels on this machine; enrolment: links by which people invite themselves;
+                lookalikes: names that people would take for one another
   seals         the key of this user; trust: whether this user made or confirmed a campaign
 What happens:
   create        a table of items becomes a campaign; demo: two to try

@@ -7,7 +7,6 @@ anew with each place that is taken.
 from __future__ import annotations
 
 import secrets
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -16,7 +15,6 @@ from pairsmith.campaign import people, seals
 from pairsmith.campaign.corrections import log
 from pairsmith.campaign.database import Refused
 from pairsmith.campaign.schema import enrolments
-from pairsmith.campaign.schema import people as persons
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -47,7 +45,6 @@ def places_left(store: Store, token: str) -> int | None:
 
 def enrol(store: Store, token: str, name: str) -> str:
     """The token of an invite of their own for whoever came by this link and gives this name."""
-    name = " ".join(name.split())
     with store.writing() as connection:
         link = _found(connection, store, token)
         if link is None:
@@ -55,13 +52,10 @@ def enrol(store: Store, token: str, name: str) -> str:
         if link.places < 1:
             raise Refused(410, "all places of this link are taken; ask for a new one")
         try:
-            people.check_name(name)
+            name = people.check_name(name)
         except ValueError as error:
             raise Refused(422, str(error)) from None
-        taken = connection.execute(sa.select(persons.c.name)).scalars().all()
-        # Whose invite was revoked, or whose answers were imported, is still somebody else.
-        if _folded(name) in {_folded(other) for other in (*taken, people.LOCAL)}:
-            raise Refused(409, f"somebody is called {name!r} already; choose another name")
+        people.check_free(connection, name, new=True)
         left = link.places - 1
         values = {"places": left, "seal": _seal(str(store.settings.id), link.hash, left)}
         connection.execute(enrolments.update().where(enrolments.c.id == link.id).values(values))
@@ -102,8 +96,3 @@ def _is_sealed(store: Store, link: Any) -> bool:
 
 def _seal(campaign: str, own: str, places: int) -> str:
     return seals.seal("enrolment", campaign, own, str(places))
-
-
-def _folded(name: str) -> str:
-    """The same for names that people would take for one."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

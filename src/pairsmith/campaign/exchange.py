@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from pairsmith.campaign import answers, counted, label_studio, preferences
+from pairsmith.campaign.people import UNNAMED
 from pairsmith.campaign.schema import REASONS
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -218,7 +219,7 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
 
     given = pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "outcome": outcomes.astype(np.int64)})
     given["labeller"] = [
-        "imported" if pd.isna(name) or not str(name).strip() else str(name) for name in column("labeller", None)
+        UNNAMED if pd.isna(name) or not str(name).strip() else str(name) for name in column("labeller", None)
     ]
     given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")

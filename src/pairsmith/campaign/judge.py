@@ -137,13 +137,20 @@ class Patience:
 
 
 def enrol(store: Store, name: str) -> int:
-    """The program of this name; one that a person has is refused, so that nobody is taken for the other."""
+    """Return the program of this name. A name that a person has is refused, and so is one that looks like another."""
+    name = people.check_name(name)
     with store.writing() as connection:
-        person = people.labeller_named(connection, people.check_name(name))
-        found = connection.execute(sa.select(persons).where(persons.c.id == person)).one()
-        held = connection.execute(sa.select(sa.func.count()).where(leased.c.person == person)).scalar_one()
-        if not found.program and (found.hash is not None or held):
-            raise CampaignError(f"{name!r} is one of the people of this campaign; name the judge otherwise with --name")
+        found = connection.execute(
+            sa.select(persons).where(persons.c.name == name, persons.c.role == "labeller")
+        ).first()
+        if found is not None and not found.program:
+            leases_of = sa.select(leased.c.id).where(leased.c.person == found.id)
+            if found.hash is not None or connection.execute(leases_of).first() is not None:
+                raise CampaignError(
+                    f"{name!r} is one of the people of this campaign; name the judge otherwise with --name"
+                )
+        people.check_free(connection, name)
+        person = people.labeller_named(connection, name)
         connection.execute(persons.update().where(persons.c.id == person).values(program=True))
     return person
 

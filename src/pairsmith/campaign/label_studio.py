@@ -19,6 +19,7 @@ import pandas as pd
 
 from pairsmith.campaign import wordings
 from pairsmith.campaign.media_files import MEDIA
+from pairsmith.campaign.people import UNNAMED
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.times import read_time, written_time
@@ -204,4 +205,4 @@ def _choice(annotation: Any, where: str) -> str | None:
 def _completed_by(who: Any) -> str:
     if isinstance(who, dict):
         who = who.get("email") or who.get("username") or who.get("id")
-    return "imported" if who in (None, "") else str(who)
+    return UNNAMED if who in (None, "") else str(who)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from pairsmith.campaign import seals
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.database import CampaignError, Refused
+from pairsmith.campaign.lookalikes import is_visible, resembling
 from pairsmith.campaign.schema import leases, people
 
 if TYPE_CHECKING:
@@ -23,29 +26,81 @@ if TYPE_CHECKING:
 
 LONGEST = 200  # characters of a name
 LOCAL = "local"  # the name of whoever labels on this machine without an invite
+UNNAMED = "imported"  # the labeller of imported answers that name nobody
+RESERVED = {LOCAL: "whoever labels on this machine", UNNAMED: "answers that are imported without a name"}
 
 
 def check_name(name: str) -> str:
-    """The name without the spaces around it, which has to be one line."""
-    name = name.strip()
-    if not name or not name.isprintable() or len(name) > LONGEST:
+    """Return the name with single blanks, or raise if it is not one line that can be seen."""
+    single = " ".join(name.split())
+    one_line = len(name.strip().splitlines()) == 1 and single.isprintable()
+    if not one_line or not is_visible(single) or len(single) > LONGEST:
         raise ValueError(f"{name[:LONGEST]!r} is no name; use 1 to {LONGEST} characters on one line")
-    return name
+    return single
+
+
+def check_free(connection: sa.Connection, name: str, new: bool = False) -> None:
+    """Refuse a name that is reserved, or that people would take for another name in the campaign.
+
+    A name that is there letter by letter means the same person again; it is refused only where they have to be `new`.
+    """
+    reserved = resembling(name, RESERVED)
+    if reserved is not None:
+        raise Refused(409, f"{_spelt(name)} is reserved for {RESERVED[reserved]}; choose another name")
+    there = connection.execute(sa.select(people.c.name).distinct().order_by(people.c.name)).scalars().all()
+    if name in there:
+        if new:
+            raise Refused(409, f"somebody is called {name!r} already; choose another name")
+        return
+    taken = resembling(name, there)
+    if taken is not None:
+        raise Refused(409, f"{_spelt(name)} looks like {_spelt(taken)}, who is there already; choose another name")
+
+
+def _spelt(name: str) -> str:
+    """Return the name in quotes, and letter by letter where these may not be what they look like."""
+    return repr(name) if name.isascii() else f"{name!r} (spelt {name!a})"
 
 
 def invite(store: Store, name: str, role: str = "labeller", quota: int | None = None) -> str:
     """A new token for this person, who is done after `quota` answers; it is told once and kept only as a hash."""
+    (token,) = invite_all(store, [name], role, quota)
+    return token
+
+
+def invite_all(
+    store: Store, names: Sequence[str], role: str = "labeller", quota: int | None = None, again: bool = False
+) -> list[str]:
+    """Return a new token for each of these people; either all of them get one or nobody.
+
+    Those who have an invite are refused, unless they are invited `again`: their new tokens replace the old ones.
+    """
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise CampaignError(f"{twice[0]!r} is named twice; name each person once")
     with store.writing() as connection:
-        return add_invite(connection, store, name, role, quota)
+        has_invite = sa.select(people.c.name).where(people.c.role == role, people.c.hash.is_not(None))
+        invited = set(connection.execute(has_invite).scalars())
+        have = [repr(name) for name in names if name in invited]
+        if have and not again:
+            raise CampaignError(
+                f"{', '.join(have)} {'has an invite' if len(have) == 1 else 'have invites'} already; repeat the command"
+                " with --again to replace the old links"
+            )
+        return [add_invite(connection, store, name, role, quota) for name in names]
 
 
 def add_invite(connection: sa.Connection, store: Store, name: str, role: str, quota: int | None = None) -> str:
-    """The same, as part of a transaction."""
-    found = connection.execute(
-        sa.select(people.c.id, people.c.hash).where(people.c.name == name, people.c.role == role)
-    ).first()
-    if found is not None and found.hash is not None:
-        raise CampaignError(f"{name!r} has an invite already; revoke that first to make a new one")
+    """Return a new token for this person, as part of a transaction.
+
+    It replaces a token that they have, and then keeps their quota unless another is given.
+    """
+    check_free(connection, name)
+    found = connection.execute(sa.select(people).where(people.c.name == name, people.c.role == role)).first()
+    if found is not None and found.program:
+        raise CampaignError(f"{name!r} is a program that judges in this campaign; choose another name")
+    if quota is None and found is not None and found.hash is not None:
+        quota = found.quota
     token = secrets.token_urlsafe(32)
     own = hash_of(token)
     values = {"hash": own, "seal": seals.seal("invite", str(store.settings.id), name, role, own), "quota": quota}

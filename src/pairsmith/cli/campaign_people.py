@@ -15,14 +15,20 @@ from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
 
+HERE = "http://127.0.0.1:8000"  # where `pairsmith label` serves by default
+
 
 def invite(
     target: Campaign,
     names: Annotated[list[str] | None, typer.Argument(help="Whom to invite: a name each.", metavar="[NAME...]")] = None,
     dashboard: Annotated[bool, typer.Option("--dashboard", help="To the dashboard instead of labelling.")] = False,
     url: Annotated[
-        str, typer.Option(help="How the server is reached from outside.", metavar="URL")
-    ] = "http://127.0.0.1:8000",
+        str | None,
+        typer.Option(
+            help=f"The address at which people reach the server. Default: {HERE}, which only this machine can open.",
+            metavar="URL",
+        ),
+    ] = None,
     quota: Annotated[
         int | None, typer.Option(help="They are done after so many answers.", metavar="COUNT", min=1, max=10**9)
     ] = None,
@@ -30,13 +36,17 @@ def invite(
         int | None,
         typer.Option(help="One link instead, by which so many people invite themselves with a name.", metavar="COUNT"),
     ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Make new links for people who have one; the old links stop working.")
+    ] = False,
 ) -> None:
     """Make invite links, which are shown once. They are needed wherever the campaign is served beyond this machine.
 
     [bold]pairsmith campaign invite retina.db anna ben --url https://label.example.org[/bold]
     """
-    scheme, _, server = url.partition("://")
-    if scheme not in ("http", "https") or not server.strip("/") or not url.isprintable() or " " in url:
+    address = HERE if url is None else url.rstrip("/")
+    scheme, _, server = address.partition("://")
+    if scheme not in ("http", "https") or not server or not server.isprintable() or " " in server:
         raise ValueError(f"--url {url!r} is not of the form https://label.example.org")
     if (enrol is None) == (not names):
         raise ValueError("name the people to invite, or give --enrol with their number, and not both")
@@ -44,6 +54,8 @@ def invite(
         raise ValueError("--quota is of labellers by name; everybody's is that of pairsmith campaign goals --quota")
     if dashboard and enrol is not None:
         raise ValueError("--enrol is for labellers; invite to the --dashboard by name")
+    if again and enrol is not None:
+        raise ValueError("--again is for people by name; --enrol makes one more link")
     needs_app()
     from pairsmith.campaign import enrolment, people
 
@@ -51,11 +63,17 @@ def invite(
     invited = [people.check_name(name) for name in names or ()]
     with open_campaign(target) as store:
         if enrol is not None:
-            say(f"{counted(enrol, 'place')}: {url.rstrip('/')}/enrol/{enrolment.open_places(store, enrol)}")
-        with store.writing() as connection:  # all of them have a link, or nobody
-            tokens = [people.add_invite(connection, store, name, role, quota) for name in invited]
-        for name, token in zip(invited, tokens, strict=True):
-            say(f"{name}: {url.rstrip('/')}/{path}/{token}")
+            say(f"{counted(enrol, 'place')}: {address}/enrol/{enrolment.open_places(store, enrol)}")
+        else:
+            for name, token in zip(invited, people.invite_all(store, invited, role, quota, again), strict=True):
+                say(f"{name}: {address}/{path}/{token}")
+    if url is None:
+        repeat = "repeat the command with --again" if enrol is None else "make another"
+        say(
+            f"Warning: only this machine can open {'this link' if len(invited) < 2 else 'these links'}. For others,"
+            f" {repeat} and with the address of the server: --url https://label.example.org",
+            sys.stderr,
+        )
 
 
 def revoke(
