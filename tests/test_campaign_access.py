@@ -1,9 +1,11 @@
 """Who may ask for what."""
 
+import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from pairsmith.campaign import people
+from pairsmith.campaign import enrolment, people, trust
+from pairsmith.campaign.settings import Settings
 from pairsmith.campaign.web.app import create_app
 
 PRIVATE = [
@@ -92,3 +94,31 @@ def test_the_cookie_travels_through_tls_only_unless_told(store, scheme, options,
     with TestClient(create_app(store, **options), base_url=f"{scheme}://localhost") as client:
         answer = client.get(f"/join/{people.invite(store, 'anna')}", follow_redirects=False)
         assert ("secure" in answer.headers["set-cookie"].lower()) == secure
+
+
+def test_campaigns_at_two_ports_of_a_host_keep_their_invites_apart(tmp_path, make, served):
+    """Browsers send cookies to all ports of a host, and so does this client."""
+    one, two = make(str(tmp_path / "one.db")), make(str(tmp_path / "two.db"))
+    here, there = served(one, local=False, insecure=True), served(two, local=False, insecure=True)
+    with httpx.Client() as browser:
+        assert browser.get(f"{here}/join/{people.invite(one, 'anna')}").status_code == 303
+        for joined in (
+            browser.get(f"{there}/join/{people.invite(two, 'ben')}"),
+            browser.get(f"{there}/organise/{people.invite(two, 'ole', 'organiser')}"),
+            browser.post(f"{there}/api/enrol", json={"link": enrolment.open_places(two, 1), "name": "carla"}),
+        ):
+            assert joined.status_code in (200, 303)
+            assert browser.get(here).status_code == 200
+            assert browser.get(f"{here}/dashboard").status_code == 401
+            assert browser.get(there).status_code == 200
+        assert browser.get(f"{there}/dashboard").status_code == 200
+        assert len(browser.cookies) == 3
+
+
+def test_a_cookie_has_a_sound_name_whatever_the_id_of_a_foreign_campaign_holds(store, monkeypatch):
+    monkeypatch.setattr(store, "settings", Settings(**vars(store.settings) | {"id": "x=1; Domain=example.org\r\ny é"}))
+    trust.confirm(store, store.settings.folder)
+    with TestClient(create_app(store, local=False), base_url="https://label.example.org") as client:
+        joined = client.get(f"/join/{people.invite(store, 'anna')}", follow_redirects=False)
+        assert "domain" not in joined.headers["set-cookie"].lower()
+        assert client.get("/").status_code == 200

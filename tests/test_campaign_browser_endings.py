@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible, answerable
-from pairsmith.campaign import enrolment, goals
+from pairsmith.campaign import enrolment, goals, people
 from pairsmith.campaign.goals import Goals
 from pairsmith.campaign.snapshot import take_snapshot
 
@@ -97,3 +97,16 @@ def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, served,
     expect(labeller.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
     expect(labeller.locator("#undo")).to_be_disabled()
     assert len(take_snapshot(store).answers) == 4
+
+
+def test_two_campaigns_in_one_browser_keep_both_invites(tmp_path, make, served, page_of):
+    stores = [make(str(tmp_path / f"{name}.db")) for name in ("one", "two")]
+    urls = [served(store, local=False, insecure=True) for store in stores]
+    page = page_of()
+    for store, url in zip(stores, urls, strict=True):
+        page.goto(f"{url}/join/{people.invite(store, 'anna')}")
+        answerable(page)
+    for url in urls:
+        page.goto(url)
+        answer(page)
+    assert [len(take_snapshot(store).answers) for store in stores] == [1, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,7 +12,6 @@ from fastapi.responses import RedirectResponse, Response
 from pairsmith.campaign import people
 from pairsmith.campaign.store import Store
 
-COOKIES = {"labeller": "pairsmith", "organiser": "pairsmith-organiser"}
 MONTH = 30 * 24 * 3600  # seconds that a browser keeps an invite
 
 
@@ -23,10 +23,18 @@ class Access:
     local: bool  # on this machine only, where nobody needs an invite
     insecure: bool  # elsewhere: cookies may travel without TLS
 
+    def cookie(self, role: str) -> str:
+        """Return the name of the cookie that keeps an invite in this role to this campaign.
+
+        Browsers send a cookie to all ports of a host, so campaigns on one host need cookies of different names. The id
+        of a campaign from elsewhere may hold anything, which its hash does not.
+        """
+        return f"pairsmith-{role}-{hashlib.sha256(str(self.store.settings.id).encode()).hexdigest()[:16]}"
+
     def person(self, request: Request, role: str) -> int:
         """The person who asks, or 401."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        token = bearer if scheme.lower() == "bearer" else request.cookies.get(COOKIES[role], "")
+        token = bearer if scheme.lower() == "bearer" else request.cookies.get(self.cookie(role), "")
         if token:
             person = people.person_of(self.store, token, role)
             if person is not None:
@@ -59,8 +67,8 @@ class Access:
     def keep(self, request: Request, response: Response, token: str, role: str) -> None:
         """Give the browser the cookie of an invite."""
         secure = request.url.scheme == "https" or not (self.local or self.insecure)
-        response.set_cookie(COOKIES[role], token, max_age=MONTH, httponly=True, samesite="lax", secure=secure)
+        response.set_cookie(self.cookie(role), token, max_age=MONTH, httponly=True, samesite="lax", secure=secure)
 
     def is_known(self, request: Request) -> bool:
         """Whether this browser has an invite to label."""
-        return people.person_of(self.store, request.cookies.get(COOKIES["labeller"], ""), "labeller") is not None
+        return people.person_of(self.store, request.cookies.get(self.cookie("labeller"), ""), "labeller") is not None
