@@ -80,6 +80,19 @@ def test_an_organiser_pauses_and_labellers_are_told_why(api):
     assert ask(api, "next")["pair"] is not None
 
 
+def test_after_the_end_only_the_pair_on_the_screen_and_earlier_answers_count(api):
+    leases = [ask(api, "next")["pair"]["lease"]]
+    for _ in range(3):
+        leases.append(ask(api, "next", holding=leases)["pair"]["lease"])
+    ask(api, "state", action="close")
+    assert ask(api, "answer", lease=leases[0], choice="left", ago=3600)["counted"]
+    assert ask(api, "answer", lease=leases[1], choice="left")["counted"]
+    late = api.post("/api/answer", json={"lease": leases[2], "choice": "left"})
+    assert (late.status_code, late.json()["detail"][:20]) == (410, "the campaign is over")
+    assert ask(api, "answer", lease=leases[3], choice="left", ago=3600)["counted"]
+    assert api.post("/api/answer", json={"lease": leases[2], "choice": "left", "ago": -1}).status_code == 422
+
+
 def test_the_dashboard_says_what_waits_for_whom(tmp_path, make):
     with client_of(make(str(tmp_path / "t.db"), answers_per_pair=2)) as api:
         assert api.get("/api/dashboard").json()["waits"] == ""

@@ -92,11 +92,45 @@ def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, served,
     expect(labeller.locator("#pair")).to_have_attribute("data-lease", re.compile("."), timeout=15_000)
     boss.get_by_role("button", name="Close").click()
     expect(boss.get_by_role("button", name="Reopen")).to_be_visible()
-    answer(labeller)
-    answer(labeller)
+    answer(labeller)  # what was on the screen is kept, and what was behind it is given back
     expect(labeller.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
     expect(labeller.locator("#undo")).to_be_disabled()
-    assert len(take_snapshot(store).answers) == 4
+    expect(labeller.locator("#status")).to_have_text("")
+    assert len(take_snapshot(store).answers) == 3
+
+
+def test_an_answer_given_before_the_page_knows_of_the_end_does_not_count(tmp_path, make, served, page_of):
+    """The acknowledgement of the answer before it takes its time."""
+    store = make(str(tmp_path / "t.db"), n=8, k=10)
+    page = page_of()
+    page.goto(served(store))
+    answer(page)
+    answerable(page)
+    goals.act(store, "close")
+    page.route("**/api/answer", lambda route: (page.wait_for_timeout(1500), route.continue_()))
+    answer(page)
+    answer(page)
+    expect(page.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.", timeout=15_000)
+    expect(page.locator("#status")).to_have_text("Not counted: this was over before you answered.")
+    assert len(take_snapshot(store).answers) == 2
+
+
+def test_answers_given_offline_before_the_end_count(tmp_path, make, served, page_of):
+    store = make(str(tmp_path / "t.db"), n=8, k=10)
+    page = page_of()
+    page.goto(served(store))
+    answer(page)
+    answerable(page)
+    page.wait_for_load_state("networkidle")  # the next pair is loaded ahead
+    page.context.set_offline(True)
+    answer(page)
+    answer(page)
+    expect(page.locator("#status")).to_contain_text("not saved yet")
+    page.wait_for_timeout(200)
+    goals.act(store, "close")
+    page.context.set_offline(False)
+    expect(page.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.", timeout=15_000)
+    assert len(take_snapshot(store).answers) == 3
 
 
 def test_two_campaigns_in_one_browser_keep_both_invites(tmp_path, make, served, page_of):

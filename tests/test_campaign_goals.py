@@ -81,6 +81,74 @@ def test_what_was_out_when_it_ended_is_kept_and_nothing_else_is_handed_out(targe
     assert leases.next_pair(store, ben) is not None
 
 
+@pytest.mark.parametrize("end", ["close", "deadline"])
+def test_after_the_end_each_person_gives_one_more_answer(target, make, end):
+    """It is to the pair on the screen; pairs that the page loaded ahead are given back."""
+    clock = Clock()
+    store = make(target, n=12, k=20, clock=clock, goals=Goals(deadline=round((clock.now + 100) * schema.SECOND)))
+    anna, ben = invite_people(store, 2)
+    on_screen, ahead = held_by(store, anna, 2)
+    his, skipped = held_by(store, ben, 2)
+    clock.now += 50 if end == "close" else 101
+    if end == "close":
+        goals.act(store, "close")
+    clock.now += 1
+    both = [on_screen.token, ahead.token]
+    assert leases.renew(store, anna, both) == both
+    assert leases.answer(store, anna, on_screen.token, "left")
+    assert not leases.answer(store, anna, on_screen.token, "left")  # sent twice
+    assert leases.renew(store, anna, [ahead.token]) == []
+    for choice in ("left", "skip"):
+        with pytest.raises(Refused, match="the campaign is over") as refused:
+            leases.answer(store, anna, ahead.token, choice)
+        assert refused.value.status == 410
+    assert leases.answer(store, ben, skipped.token, "skip")  # a skip is the end as well
+    with pytest.raises(Refused, match="the campaign is over"):
+        leases.answer(store, ben, his.token, "left")
+    assert given(store) == 1
+    if end == "close":
+        goals.act(store, "reopen")
+    goals.change(store, deadline="none")
+    assert leases.answer(store, anna, ahead.token, "left")
+    assert given(store) == 2
+
+
+def test_answers_given_before_the_end_count_however_late_they_arrive(target, make):
+    clock = Clock()
+    store = make(target, n=12, k=20, clock=clock, lease_seconds=60.0)
+    (anna,) = invite_people(store, 1)
+    one, two, three = held_by(store, anna, 3)
+    clock.now += 1000
+    goals.act(store, "close")
+    clock.now += 1000
+    assert leases.answer(store, anna, one.token, "left", ago=1001.0)
+    assert leases.answer(store, anna, two.token, "left", ago=1001.0)
+    with pytest.raises(Refused, match="the campaign is over"):
+        leases.answer(store, anna, three.token, "left", ago=999.0)
+    assert given(store) == 2
+    assert leases.progress(store, anna)["undo"] is None
+
+
+def test_what_was_on_the_screen_goes_with_its_lease(target, make):
+    clock = Clock()
+    store = make(target, k=10, clock=clock, lease_seconds=60.0)
+    (anna,) = invite_people(store, 1)
+    (held,) = held_by(store, anna, 1)
+    goals.act(store, "close")
+    clock.now += 61
+    assert leases.renew(store, anna, [held.token]) == []
+    with pytest.raises(Refused, match="the campaign is over"):
+        leases.answer(store, anna, held.token, "left")
+
+
+def held_by(store, person, count):
+    """The leases of so many pairs that this person holds: the one on the screen, and those loaded ahead."""
+    held = []
+    for _ in range(count):
+        held.append(leases.next_pair(store, person, [lease.token for lease in held]))
+    return held
+
+
 def test_pause_resume_close_and_reopen_are_noted_with_who_did_it(target, make):
     store = make(target)
     organiser = people.person_of(store, people.invite(store, "ole", "organiser"), "organiser")

@@ -479,3 +479,17 @@ def test_a_judge_that_took_too_long_goes_on_with_the_next_pair(target, make):
     assert (tally.answers, len(calls)) == (2, 3)
     assert take_snapshot(store).answers["labeller"].tolist().count("bot") == 2
     assert leases.progress(store, other)["yours"] == 1
+
+
+def test_a_judge_finishes_what_it_asks_about_when_the_campaign_is_closed(tmp_path, make):
+    """It has no screen: all of these pairs are being looked at."""
+    store = make(str(tmp_path / "t.db"), n=12, k=20)
+    asked = threading.Barrier(3)
+
+    def ask(pair):
+        if asked.wait() == 0:
+            goals.act(store, "close")
+        asked.wait()
+        return better(pair)
+
+    assert judge(store, enrol(store, "bot"), ask, jobs=3).answers == 3

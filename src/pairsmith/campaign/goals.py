@@ -2,8 +2,9 @@
 
 A campaign is over when so many answers were given (`answers`, a budget), when the doubt of the last report is below a
 bound (`until`), at a time (`deadline`), or when an organiser closes it; for one person also after so many answers of
-their own (`quota`). Then no more pairs are handed out; those that are out may still be answered. Of several questions
-the answer to each is an answer, and doubt is the largest of them all.
+their own (`quota`). Then no more pairs are handed out. Those that are out may still be answered, but after a close or
+a deadline each person gives one answer more (`leases.answer`). Of several questions the answer to each is an answer,
+and doubt is the largest of them all.
 """
 
 from __future__ import annotations
@@ -95,6 +96,16 @@ def course(connection: sa.Connection, now: int, person: int | None = None) -> Co
             over = name if given >= goal else None
             spoken_for |= given + being >= goal
     return Course(found.state, goals, quota, found.gold_rate or 0.0, over, spoken_for, found.wording)
+
+
+def ended_at(connection: sa.Connection, now: int) -> int | None:
+    """Return when the campaign was closed or its deadline passed; None while neither has happened."""
+    found = connection.execute(sql.END).one()
+    ends = [found.closed_at or 0] if found.state == "closed" else []
+    deadline = Goals.from_stored(found.goals).deadline
+    if deadline is not None and deadline <= now:
+        ends.append(deadline)
+    return min(ends, default=None)
 
 
 def _doubt(found: Any) -> float:

@@ -283,9 +283,9 @@ def _taken(store: Store, person: int, reply: _Reply, seconds: float) -> Tally:
     try:
         counts = leases.answer(store, person, reply.token, choice, max(0.0, seconds), changed=tally.changed > 0)
     except Refused as refused:
-        if refused.status != 409:
+        if refused.status not in (409, 410):
             raise
-        counts = False  # others were faster, when the last answers of a budget were being given
+        counts = False  # others were faster when the last answers of a budget were being given, or it is over
     if not counts:
         tally.late += 1
     elif choice == "skip":

@@ -96,14 +96,17 @@ def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
     """Keep these pairs for this person, who still looks at them; those of them that are still theirs to answer.
 
     When the last answers of a budget are being given nothing is kept for longer: who does not answer would hold it up.
+    Nor is anything once the campaign is closed or past its deadline, and then a pair is theirs until its lease expires.
     """
     now = store.now()
     kept = []
     with store.writing() as connection:
-        course = goals.course(connection, now, person)
+        course, ended = goals.course(connection, now, person), goals.ended_at(connection, now) is not None
         for token in tokens:
             lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
-            if lease is not None and lease.state == "open" and not _went_to_others(connection, lease, now):
+            if lease is None or lease.state != "open" or (ended and lease.expires <= now):
+                continue
+            if not _went_to_others(connection, lease, now):
                 if course.over is None and not course.spoken_for:
                     _hold(connection, lease, now, until=_end_of_a_lease(store, now))
                 kept.append(token)
@@ -135,11 +138,15 @@ def answer(
     strength: str | None = None,
     comment: str | None = None,
     changed: bool = False,
+    ago: float = 0.0,
 ) -> bool:
     """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once.
 
     `strength` says how much better the one is, slightly or much, where the campaign asks for it. `changed` marks the
-    tie or the skip of a program that answered differently from each side.
+    tie or the skip of a program that answered differently from each side. `ago` is how many seconds before now the
+    answer was given: a page that was offline sends answers late. What was given after the campaign was closed or past
+    its deadline is a person's last answer; their other pairs are given back with it. A program has no screen, and
+    answers all that it was asking about.
     """
     now = store.now()
     with store.writing() as connection:
@@ -148,6 +155,10 @@ def answer(
             return False
         if lease.state == "undone":
             raise Refused(409, "this answer was taken back; answer the pair as it is shown now")
+        ended = goals.ended_at(connection, now)
+        after_the_end = ended is not None and now - round(ago * SECOND) > ended
+        if after_the_end and lease.expires <= now:
+            raise Refused(410, "the campaign is over; besides the pair on the screen nothing can be answered any more")
         if choice == "tie" and not store.settings.ties:
             raise Refused(422, "this campaign has no ties; choose left, right or skip")
         if strength is not None and (choice not in ("left", "right") or not store.settings.graded):
@@ -169,6 +180,8 @@ def answer(
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})
         if outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": -1})
+        if after_the_end and not lease.program:
+            connection.execute(sql.GIVE_BACK, {"holder": person, "now": now, "until": now})
     return True
 
 

@@ -57,6 +57,9 @@ RENEW = (  # a lease, and those of the other questions of its pair that did not 
     .where((leases.c.id == _given("lease")) | (leases.c.expires > _given("now")))
     .values(expires=_given("until"))
 )
+GIVE_BACK = (  # all that this person holds
+    leases.update().where(leases.c.person == _given("holder"), _live).values(expires=_given("until"))
+)
 SHOW = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("until"), wording=_given("shown"))
 TAKE_UP = (  # a lease that was abandoned
     leases.update()
@@ -77,7 +80,8 @@ ASK_AGAIN = (  # imports may have given more answers than were wanted
 ADD_WANTED = pairs.update().where(pairs.c.id == _given("pair")).values(wanted=pairs.c.wanted + _given("step"))
 
 OWN_LEASE = (
-    sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.question, pairs.c.wanted, people.c.excluded)
+    sa.select(leases, pairs.c.first, pairs.c.second, pairs.c.question, pairs.c.wanted)
+    .add_columns(people.c.excluded, people.c.program)
     .join(pairs)
     .join(people)
     .where(leases.c.token == _given("token"), leases.c.person == _given("person"))
@@ -121,6 +125,8 @@ COURSE = sa.select(  # what decides whether this person gets another pair
     LAST_WORDING.scalar_subquery().label("wording"),
     REVISION.scalar_subquery().label("revision"),
 )
+_closed = sa.select(sa.func.max(changes.c.at)).where(changes.c.what == "close").scalar_subquery()
+END = sa.select(campaign.c.state, campaign.c.goals, _closed.label("closed_at"))
 _being_given = sa.select(sa.func.count()).where(_live)
 GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
 GIVEN_BY = sa.select(_counted.where(_held_here).scalar_subquery(), _being_given.where(_own).scalar_subquery())

@@ -66,6 +66,7 @@ class Answer(Strict):
         None, description="How much better, with left and right; only where the campaign asks for it."
     )
     comment: str | None = Field(None, max_length=COMMENT, description="Only where the campaign takes comments.")
+    ago: float = Field(0.0, ge=0, le=86400, allow_inf_nan=False, description="Seconds since you gave it, if sent late.")
 
 
 class Undo(Strict):
@@ -229,6 +230,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         403: "A request from another site.",
         404: "No such pair was shown to you.",
         409: "Too late, or not the last answer.",
+        410: "The campaign is over.",
         413: "The body is too large.",
         422: "Not what is expected here.",
         503: "The database cannot be used now; the answer was not taken.",
@@ -277,7 +279,7 @@ def labelling(store: Store, access: Access) -> APIRouter:
     def answer(given: Answer, request: Request) -> Taken:
         """Answer a pair that was shown to you. On disk when this returns; sent twice, it counts once."""
         person = access.person(request, "labeller")
-        counted = leases.answer(store, person, given.lease, given.choice, given.seconds, given.strength, given.comment)
+        counted = leases.answer(store, person, given.lease, **given.model_dump(exclude={"lease"}))
         return Taken(counted=counted, progress=progress_of(person))
 
     @router.post("/undo")

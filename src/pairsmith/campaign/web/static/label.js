@@ -33,7 +33,7 @@ function tell(text, bad = false) {
 // Why the server refused, in the language of the page; `late` is what a conflict means here.
 function why(error, late) {
   if (error.status === undefined) return say("no_server");
-  return { 401: say("no_invite"), 404: say("not_yours"), 409: say(late) }[error.status] ?? error.message;
+  return { 401: say("no_invite"), 404: say("not_yours"), 409: say(late), 410: say("ended") }[error.status] ?? error.message;
 }
 
 // Requests run beside each other. Each takes a ticket when it is sent: what one says that was sent before the last one
@@ -131,6 +131,7 @@ async function fetchPairs() {
       tellProgress(found.progress, ticket);
       showInstructionsOnce();
       if (found.pair === null) {
+        if (current !== null && found.over !== null) await renew(null); // was it loaded ahead, and given back?
         if (current !== null) return;
         showOver(found.over);
         if (!find("status").classList.contains("bad")) tell(""); // it speaks of a next pair
@@ -162,7 +163,8 @@ function answer(choice, strength = null) {
   if (find("comment")?.value.trim()) given.comment = find("comment").value.trim();
   lastGiven = given;
   unsent.set(given.lease, given);
-  sending = sending.then(() => deliver(given));
+  const givenAt = Date.now();
+  sending = sending.then(() => deliver(given, givenAt));
   const side = { tie: say("tie"), skip: say("skipped") }[choice] ?? nameOf(choice);
   const what = strength ? `${side}: ${say(strength)}` : side;
   const number = yours + [...unsent.values()].filter((sent) => sent.choice !== "skip").length + 1;
@@ -173,12 +175,13 @@ function answer(choice, strength = null) {
   sending.then(fetchPairs);
 }
 
-async function deliver(given) {
+async function deliver(given, givenAt) {
   let wait = 500;
   for (let again = false; ; again = true) {
     const ticket = ticketFor();
     try {
-      const taken = await ask("/api/answer", given);
+      const ago = Math.min(DAY, Math.max(0, (Date.now() - givenAt) / 1000)); // it may have waited for a connection
+      const taken = await ask("/api/answer", { ...given, ago });
       tellProgress(taken.progress, ticket);
       // Sent again, it was counted the first time, and only the acknowledgement was lost.
       if (!taken.counted && !again) {
@@ -220,8 +223,9 @@ function undo() {
   });
 }
 
-// While the page is looked at, its pairs stay with it; what was answered elsewhere meanwhile gives way to the next.
-async function renew() {
+// While the page is looked at, its pairs stay with it; what was answered elsewhere meanwhile gives way to the next, and
+// `told` says so.
+async function renew(told = "passed_on") {
   const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease);
   if (holding.length === 0) return;
   const { held } = await ask("/api/renew", { holding });
@@ -230,7 +234,7 @@ async function renew() {
   if (lost(current)) {
     show(upcoming);
     upcoming = null;
-    tell(say("passed_on"));
+    if (told) tell(say(told));
   }
 }
 
