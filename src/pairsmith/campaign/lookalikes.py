@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 # By Latin letter: the letters that look like it in common fonts. Accents stay, because names are decomposed first.
 _ALIKE = {
@@ -36,6 +37,7 @@ def is_visible(name: str) -> bool:
     return _plain(name) != ""
 
 
+@lru_cache(16_384)  # whoever enrols is compared with everybody
 def _views(name: str) -> tuple[str, str, str]:
     """Return three forms of a name; two names look alike if they share one of the forms at its place.
 
