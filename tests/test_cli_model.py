@@ -103,3 +103,22 @@ def test_what_fit_and_rank_refuse(run, answered):
     ):
         assert refused(run(line), told), line
     assert not Path("m.json").exists()
+
+
+def test_a_model_of_ids_that_are_numbers_knows_the_items_of_a_file(run, answered):
+    table = pd.DataFrame({"id": range(1, 13), "a": np.arange(12.0) ** 2})
+    pairs = np.array([(at, at + 1) for at in range(11)])
+    model = ps.BradleyTerryGP().fit(table, comparisons=pairs, outcomes=-np.ones(11))
+    model.save("numbers.json")
+    table.to_csv("numbers.csv", index=False)
+    code, out, err = run("rank numbers.csv numbers.json")
+    assert (code, err) == (0, "")
+    assert [int(line.split(",")[1]) for line in out.splitlines()[1:]] == model.rank(table).index.tolist()
+    table.assign(id=[f"{at:03}" for at in range(1, 13)]).to_csv("zeros.csv", index=False)
+    _, _, err = run("rank zeros.csv numbers.json")
+    assert err.startswith(
+        "Warning: X's ids are written differently from the model's: '001' is not '1'. The model knows 0"
+    )
+    assert "Note: all 12 items were not there" in err
+    for line in ("select zeros.csv -k 2 --model numbers.json", "rank zeros.csv numbers.json"):
+        assert "'001' is not '1'" in run(line)[2]

@@ -178,12 +178,17 @@ def recipe_of(model: Path) -> Recipe | None:
 
 
 def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:
-    """A model that pairsmith fit wrote, of either kind."""
+    """Load a model of either kind; its ids become text, as all ids in files are."""
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.model.saved import KINDS, kind_of
 
-    return BradleyTerry.load(path) if KINDS[kind_of(path)] == "BradleyTerry" else BradleyTerryGP.load(path)
+    if KINDS[kind_of(path)] == "BradleyTerry":
+        return BradleyTerry.load(path)
+    model = BradleyTerryGP.load(path)
+    if model.ids_ is not None and (as_text := model.ids_.astype(str)).is_unique:
+        model.ids_ = as_text
+    return model
 
 
 def matching(model: BradleyTerry | BradleyTerryGP, features: pd.DataFrame) -> pd.DataFrame:

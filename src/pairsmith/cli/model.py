@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -191,7 +192,9 @@ def rank(
     asked = _to_rank(items, model, id_column, group_by, by, question)
     features = matching(asked.model, asked.features)
     new = _new_items(asked.model, features)
-    ranking = _ranking(asked, features, level, top)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="no item of X is one")  # the note says so
+        ranking = _ranking(asked, features, level, top)
     name = "id" if by is None else by
     frame = ranking.rename_axis(name).reset_index()[["rank", name, *ranking.columns[1:]]]
     if output is None:

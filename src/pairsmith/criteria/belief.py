@@ -79,8 +79,7 @@ def check_gaussian_process(model: Any) -> None:
 def posterior_of(model: BradleyTerryGP, X: Any) -> Posterior:
     """The posterior of the items X (None: those of a model without features), as a design to go on from."""
     check_gaussian_process(model)
-    linear, number, names = model.placed(X)
-    model.tell_if_unknown(number, names)
+    linear, number, names = model.placed(X, expected=True)
     learned, n = model.learned_, len(linear)
     t = len(learned.items)
     # Where in the posterior each item is that was compared, and which item is at each of those places.

@@ -23,6 +23,7 @@ A model that also learns what features do not say, and knows what it does not kn
     imagined                  scores drawn with their variances: what could be true, for simulations
     raters                    how well each rater tells items apart
     left_out                  each answer as all others predict it
+    item_ids                  why the ids of items do not match those of the fit
     saved_gaussian_process    a fitted model as a file of JSON
 
 For both:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import os
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,13 +25,14 @@ from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.candidates import as_codes
 from pairsmith.data.options import as_generator, as_whole
-from pairsmith.data.user_features import checked_table
+from pairsmith.data.user_features import check_unique, checked_table
 from pairsmith.model import ranking
 from pairsmith.model import raters as rating
 from pairsmith.model.answered import merged, of_nobody, tell_islands
 from pairsmith.model.evidence import as_outcomes, check, items_of
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.imagined import imagined_scores
+from pairsmith.model.item_ids import warn_of_unknown_items, why_unknown
 from pairsmith.model.joint import Joint, some_of
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
@@ -280,16 +280,12 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         are alike, draws makers together, and intervals are too narrow. In simulations (experiments/authors.py), 90%
         intervals of 3 to 20 makers covered 89 to 93% of the truth with 12 items each, and 87 to 94% with 4.
 
-        In simulations from the model (experiments/intervals.py), with 60 items and 200 to 1,000 answers, 90% intervals
-        covered 87 to 93% of the true scores where items have effects of their own, 88 to 89% where they have none and
-        the model is told so (items=False), and 97 to 98% where it is not told; with 100 answers 84 to 93%, 87% and 96
-        to 97%, as the variances, which few answers hardly tell, are taken for known.
+        Intervals take the variances of the parts for known, so they are somewhat too narrow after 100 answers or fewer;
+        docs/model.md says how often they cover the truth.
         """
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
         linear, number, names = self.placed(X)
-        if len(linear) == self.n_items_ and (names is None or self.ids_ is None):
-            self.tell_if_unknown(number, names)  # as it may be meant to be the same table
         joint, n = self.learned_.joint(self.learned_.coordinates(linear), number), len(linear)
         if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or not 1 <= top <= n):
             raise ValueError(f"top must be a number of items from 1 to {n}, got {top!r}")
@@ -350,8 +346,19 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             model.feature_names_in_ = np.array(saved.features, dtype=object)
         return model
 
-    def placed(self, X: Any = None) -> tuple[Floats, Ints, Any]:
-        """Items as the model sees them: linear coordinates, who of those it was fitted to each is (or -1), and ids."""
+    def placed(self, X: Any = None, expected: bool = False) -> tuple[Floats, Ints, Any]:
+        """Items as the model sees them: linear coordinates, who of those it was fitted to each is (or -1), and ids.
+
+        Warn if the ids of known items seem to be written differently; with `expected`, or if X has as many items as the
+        fit, also if X holds none of them.
+        """
+        linear, number, names = self._located(X)
+        if len(self.learned_.answers):
+            warn_of_unknown_items(self.ids_, names, number, expected or len(number) == self.n_items_)
+        return linear, number, names
+
+    def _located(self, X: Any) -> tuple[Floats, Ints, Any]:
+        """The same without a warning."""
         check_is_fitted(self)
         if X is None:
             if self.n_features_in_:
@@ -366,20 +373,14 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
     def linear_of_own(self, X: Any = None) -> Floats:
         """Linear coordinates of the items that it was fitted to; other items, or another order, are refused."""
-        linear, number, _ = self.placed(X)
+        linear, number, names = self._located(X)
         if not np.array_equal(number, np.arange(self.n_items_)):
-            raise ValueError("X must have the items that the model was fitted to, all of them and in that order")
-        return linear
-
-    def tell_if_unknown(self, number: Ints, names: Any) -> None:
-        """Warn where none of these items was there at the fit, though answers were: their own answers do not count."""
-        if np.all(number < 0) and len(self.learned_.answers):
-            by_ids = names is not None and self.ids_ is not None
-            warnings.warn(
-                "no item of X is one that the model was fitted to, so that only their features count; it knows items"
-                f" by {'their ids' if by_ids else 'the whole table, in its order and to the last digit, or by ids'}",
-                stacklevel=3,
+            why = why_unknown(self.ids_, names, number)
+            raise ValueError(
+                "X must have the items that the model was fitted to, all of them and in that order"
+                + (f"; {why}" if why else "")
             )
+        return linear
 
     def _scores(self, X: Any) -> tuple[Joint, int, Any]:
         """The joint posterior of these items and the threshold, how many items, and their ids where X has any."""
@@ -388,6 +389,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
     def _numbers(self, X: Floats, names: Any) -> Ints:
         """Which of the items it was fitted to these are, -1 for others: by ids, or else by the features of all."""
+        if names is not None:
+            check_unique(names.to_numpy(dtype=object))
         if names is not None and self.ids_ is not None:
             found: Ints = self.ids_.get_indexer(names).astype(np.int64)
             return found
