@@ -80,3 +80,22 @@ def test_spaces_around_ids_do_not_count(write):
     assert read_answers(tie, items)[1].tolist() == [0]
     with pytest.raises(ValueError, match="row 1 names the winner 'z ', which is neither"):
         read_answers(write("third.csv", "first,second,winner\nx,y,z \n"), items)
+
+
+def test_zeros_that_are_probably_losses_are_refused(write, items):
+    head = "first,second,outcome"
+    for rows in ("1,2,1\n1,3,0\n", "1,2,1.0\n1,3,0.0\n2,3,\n", "1,2,first\n1,3,0\n"):
+        with pytest.raises(
+            ValueError, match="'outcome' holds 0 and 1 but no -1, and 0 means a tie; write -1 where the"
+        ):
+            read_answers(write("coded.csv", f"{head}\n{rows}"), items)
+    for rows, outcomes in (
+        ("1,2,1\n1,3,tie\n", [1, 0]),
+        ("1,2,1\n1,3,tie\n2,3,0\n", [1, 0, 0]),
+        ("1,2,1\n1,3,0\n2,3,-1\n", [1, 0, -1]),
+        ("1,2,0\n1,3,0\n", [0, 0]),
+        ("1,2,1\n1,3,1\n", [1, 1]),
+    ):
+        assert read_answers(write("coded.csv", f"{head}\n{rows}"), items).outcomes.tolist() == outcomes
+    exported = write("exported.csv", f"{head},why\n1,2,1,random\n1,3,0,random\n")
+    assert read_answers(exported, items).outcomes.tolist() == [1, 0]  # a campaign says what it means

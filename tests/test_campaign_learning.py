@@ -10,6 +10,7 @@ import pairsmith as ps
 from campaigns import answer_next, answers_of, invite_people
 from pairsmith.campaign import leases, people
 from pairsmith.campaign.answers import add as add_answers
+from pairsmith.campaign.exchange import export_answers, import_answers
 from pairsmith.campaign.learning import evidence, fit_linear, fit_model
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.cli.fitting import campaign_evidence
@@ -118,3 +119,20 @@ def test_labels_that_are_words_say_nothing(tmp_path, make):
     for fit in (fit_model, fit_linear):
         with pytest.raises(ValueError, match="'bad' and 'good'"):
             fit(words)
+
+
+@pytest.mark.filterwarnings("ignore:the answers leave")
+def test_ties_stay_ties_where_nobody_preferred_the_second(tmp_path, make):
+    store = make(str(tmp_path / "t.db"))
+    person = people.local_person(store)
+    lease = leases.next_pair(store, person)
+    leases.answer(store, person, lease.token, "left" if lease.left < lease.right else "right")
+    leases.answer(store, person, leases.next_pair(store, person).token, "tie")
+    snapshot = take_snapshot(store)
+    assert sorted(snapshot.answers["outcome"]) == [0, 1]
+    model = fit_model(snapshot)
+    tied = snapshot.answers.loc[snapshot.answers["outcome"] == 0, ["first", "second"]].to_numpy()
+    assert model.compare(snapshot.features, tied)[0] == pytest.approx(0.5, abs=0.2)
+    assert fit_linear(snapshot) is not None
+    export_answers(store, "csv", tmp_path / "out.csv")
+    assert import_answers(store, tmp_path / "out.csv") == (2, 0)

@@ -182,3 +182,33 @@ def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
         assert refused(run(line), message), line
     assert not Path("model.json").exists()
     assert run("select items.csv -k 3 --labels words.csv")[0] == 0  # d-optimality does not look at labels
+
+
+def test_rows_without_an_outcome_and_items_with_both_labels_are_told(run, answered):
+    answers = pd.read_csv("outcomes.csv", dtype=str)
+    answers.assign(outcome=["", None, *answers.outcome[2:]]).to_csv("partly.csv", index=False)
+    labels = pd.read_csv("labels.csv", dtype=str)
+    other = labels.iloc[[0]].assign(label=labels.label[1])
+    pd.concat([labels, other]).to_csv("both.csv", index=False)
+    code, out, err = run("fit items.csv partly.csv -o model.json --labels both.csv")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:3] == [
+        "Left out 2 rows without an outcome.",
+        "1 item with both labels: all of them count.",
+        "Fitted to 38 answers and 3 labels about 12 items.",
+    ]
+    assert "both labels" not in run("fit items.csv outcomes.csv -o model.json --labels labels.csv")[1]
+
+
+def test_wins_of_the_first_and_ties_are_what_the_file_says(run, answered):
+    answers = pd.read_csv("outcomes.csv", dtype=str).head(12)
+    answers.assign(outcome=["1", "0"] * 6).to_csv("coded.csv", index=False)
+    answers.assign(outcome=["first", "tie"] * 6).to_csv("words.csv", index=False)
+    for line in (
+        "fit items.csv coded.csv -o m.json",
+        "fit items.csv coded.csv -o m.json --linear",
+        "plan items.csv coded.csv",
+        "select items.csv -k 2 --answers coded.csv --objective order",
+    ):
+        assert refused(run(line), "coded.csv: column 'outcome' holds 0 and 1 but no -1, and 0 means a tie; write -1")
+        assert run(line.replace("coded", "words"))[0] == 0

@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairsmith.data.arrays import Floats, as_ordered_pairs
 from pairsmith.data.names import printable, shortened
 from pairsmith.data.options import as_whole
-from pairsmith.model.evidence import as_outcomes
+from pairsmith.data.outcomes import as_outcomes
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import average
 from pairsmith.model.posterior import summed

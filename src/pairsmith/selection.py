@@ -166,7 +166,8 @@ def select(
         Pairs of rows already compared: they condition the design and are not picked again. Of a BradleyTerryGP's own
         answers only the pairs named here are left out; a pair named here that it has no answer to counts as asked.
     outcomes : array-like of shape (m,)
-        +1 where the first was preferred, -1 where the second, 0 for a tie; only criteria that use a model look at them.
+        +1 where the first was preferred, -1 where the second, 0 for a tie, or the words first, second and tie; only
+        criteria that use a model look at them.
     candidates : None, AllPairs, WithinGroups, Among, PairList or array-like of shape (M, 2)
         Which pairs may be asked. None means all.
     max_per_item : int

@@ -201,7 +201,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
-    pairs, outcomes, counts, _, left = read_answers(path, items, raters=())
+    pairs, outcomes, counts, _, left, _ = read_answers(path, items, raters=())
     table = read_table(path, lambda names: [name for name in BESIDES if name in names], True)
     for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
         if name in table.columns and "first" in table.columns:

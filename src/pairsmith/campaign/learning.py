@@ -12,6 +12,7 @@ import pandas as pd
 from pairsmith.campaign.answers import weights
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
+from pairsmith.data.outcomes import as_words
 from pairsmith.model.bradley_terry import BradleyTerry
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.prior import usual_ridge
@@ -26,7 +27,7 @@ def fit_model(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -
     model = BradleyTerryGP(warm_start=True) if model is None else model
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")  # so they do at first; doubt counts it
-        return model.fit(snapshot.features, **found)
+        return model.fit(snapshot.features, **_in_words(found))
 
 
 def fit_or_prior(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP:
@@ -52,7 +53,9 @@ def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:
     if not found:
         return None
     found.pop("raters", None)
-    return BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy()))).fit(snapshot.features, **found)
+    return BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy()))).fit(
+        snapshot.features, **_in_words(found)
+    )
 
 
 def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
@@ -77,3 +80,8 @@ def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
         if (given["strength"] != "").any():
             found["sample_weight"] = np.concatenate([np.ones(len(snapshot.labels)), weights(given)])
     return found
+
+
+def _in_words(found: dict[str, Any]) -> dict[str, Any]:
+    """Evidence whose outcomes are words: the zeros of a campaign are ties, even where nobody preferred the second."""
+    return found if "outcomes" not in found else found | {"outcomes": as_words(found["outcomes"])}

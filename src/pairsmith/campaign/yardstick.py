@@ -21,6 +21,7 @@ from scipy.stats import binomtest
 from pairsmith.campaign.learning import evidence
 from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Floats
+from pairsmith.data.outcomes import as_words
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import auc_of_comparisons
 
@@ -128,7 +129,7 @@ def consistency(snapshot: CampaignSnapshot, measured: Yardstick) -> str:
     if count < FEWEST or (measured.agreement.low is not None and measured.agreement.low > 0.5):
         return "fine"
     given = evidence(snapshot)
-    answers = {key: given[key] for key in ("comparisons", "outcomes")}
+    answers = {"comparisons": given["comparisons"], "outcomes": as_words(given["outcomes"])}
     coins = count * np.log(0.5)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")

@@ -13,10 +13,11 @@ from pairsmith.cli.output import counted
 from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pandas as pd
     from rich.table import Table
 
-    from pairsmith.data.arrays import Floats
+    from pairsmith.data.arrays import Floats, Ints
     from pairsmith.files.answers import AnswerTable
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -59,10 +60,11 @@ def table_evidence(
     features: list[str] | None,
     may_lack_features: bool,
     **raw: Any,
-) -> tuple[pd.DataFrame, dict[str, Any], Floats, Any, Recipe | None]:
+) -> tuple[pd.DataFrame, dict[str, Any], Floats, Any, Recipe | None, list[str]]:
     """The same from files; the better one of the two labels, None where nobody says; the recipe of the features.
 
-    `raw` has the options of `read_features` that name texts and images.
+    Last come sentences about rows that were left out, or contradict each other. `raw` has the options of
+    `read_features` that name texts and images.
     """
     import numpy as np
 
@@ -83,14 +85,25 @@ def table_evidence(
     weights = np.concatenate([part.counts for part in parts.values()])
     if len(weights) == 0 and not labels:
         raise ValueError(f"{answers[0]} holds no answers yet; nothing can be learned from it")
+    open_rows = sum(part.open for part in parts.values())
+    notes = [f"Left out {counted(open_rows, 'row')} without an outcome."] if open_rows else []
     better_label = None
     if labels:
         known["labeled"], known["y"] = read_labels(labels, table)
+        notes += _contradictory_labels(known["labeled"], known["y"])
         better_label = None if better is None else as_label(better, known["y"])
         weights = np.concatenate([np.ones(len(known["y"])), weights])
     if named is not None:
         table, recipe = read()
-    return table.features, known, weights, better_label, recipe
+    return table.features, known, weights, better_label, recipe, notes
+
+
+def _contradictory_labels(items: Ints, labels: npt.NDArray[Any]) -> list[str]:
+    """Say how many items have both labels: both count, as answers that contradict each other do."""
+    import pandas as pd
+
+    both = int((pd.Series(labels).groupby(items).nunique() > 1).sum())
+    return [f"{counted(both, 'item')} with both labels: all of them count."] if both else []
 
 
 def _together(parts: dict[Path, AnswerTable]) -> dict[str, Any]:
@@ -115,6 +128,13 @@ def _together(parts: dict[Path, AnswerTable]) -> dict[str, Any]:
     return {"comparisons": pairs, "outcomes": outcomes, "raters": who}
 
 
+def in_words(known: dict[str, Any]) -> dict[str, Any]:
+    """The evidence with outcomes as words: files and campaigns say themselves what is a tie."""
+    from pairsmith.data.outcomes import as_words
+
+    return known | {"outcomes": as_words(known["outcomes"])}
+
+
 def fit_linear(
     X: pd.DataFrame, known: dict[str, Any], weights: Floats, better: Any, ridge: str
 ) -> tuple[BradleyTerry, list[str]]:
@@ -123,12 +143,12 @@ def fit_linear(
 
     import pairsmith
 
-    known = {name: value for name, value in known.items() if name != "raters"}
+    given = in_words({name: value for name, value in known.items() if name != "raters"})
     if ridge != "auto":
-        model = pairsmith.BradleyTerry(as_number(ridge, "--ridge"), better).fit(X, **known, sample_weight=weights)
+        model = pairsmith.BradleyTerry(as_number(ridge, "--ridge"), better).fit(X, **given, sample_weight=weights)
         told = [f"Fitted to {_amount(known)} (linear in the features, ridge {model.ridge:.3g})."]
     else:
-        chosen = pairsmith.BradleyTerryCV(better=better).fit(X, **known, sample_weight=weights)
+        chosen = pairsmith.BradleyTerryCV(better=better).fit(X, **given, sample_weight=weights)
         model = chosen
         if chosen.n_validated_ < FEW:
             warnings.warn(
@@ -156,7 +176,7 @@ def fit_gp(
     import pairsmith
     from pairsmith.model.left_out import share_right
 
-    model = pairsmith.BradleyTerryGP(better=better).fit(X, **known, sample_weight=weights)
+    model = pairsmith.BradleyTerryGP(better=better).fit(X, **in_words(known), sample_weight=weights)
     own = len(known["comparisons"])
     asked = np.unique(np.concatenate([known["comparisons"].ravel(), known.get("labeled", [])]).astype(int))
     idle = len(X) - len(asked)

@@ -107,6 +107,7 @@ def fit(
         other = next(option for option, value in named.items() if value)
         raise ValueError(f"--no-features leaves nothing for {other}; leave one out")
     better_label = None
+    notes: list[str] = []
     how = making(dimensions, text_embedding, image_embedding, output)
     if is_campaign(items):
         refused: tuple[object, ...] = answers, labels, better, id_column, features, no_features, text, image, by
@@ -116,7 +117,7 @@ def fit(
         refuse_question(question)
         chosen = None if no_features else features or []
         raw = {"text": text, "image": image, "by": by, **how}
-        X, known, weights, better_label, recipe = table_evidence(
+        X, known, weights, better_label, recipe, notes = table_evidence(
             items, answers or [], labels, better, id_column, chosen, may_lack_features=not linear, **raw
         )
     model: Any
@@ -130,7 +131,7 @@ def fit(
     from rich.markup import escape
 
     console = Console(highlight=False)
-    for line in [*([] if recipe is None else map(escape, recipe.sentences())), *told]:
+    for line in [*([] if recipe is None else map(escape, recipe.sentences())), *notes, *told]:
         console.print(line, soft_wrap=isinstance(line, str))
     console.print(f"Wrote {escape(printable(str(output)))}")
 

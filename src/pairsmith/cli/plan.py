@@ -11,7 +11,7 @@ import typer
 
 from pairsmith.campaign import is_campaign
 from pairsmith.cli import opening
-from pairsmith.cli.fitting import table_evidence
+from pairsmith.cli.fitting import in_words, table_evidence
 from pairsmith.cli.inputs import (
     FeatureColumns,
     IdColumn,
@@ -177,10 +177,10 @@ def _of_table(
     import pairsmith
 
     if answers:
-        X, known, weights, _, _ = table_evidence(
+        X, known, weights, *_ = table_evidence(
             items, answers, None, None, id_column, features, may_lack_features=True, **raw
         )
-        return X, pairsmith.BradleyTerryGP().fit(X, **known, sample_weight=weights)
+        return X, pairsmith.BradleyTerryGP().fit(X, **in_words(known), sample_weight=weights)
     table, _ = read_features(Path(items), id_column, features, may_lack_features=True, **raw)
     return table.features, pairsmith.BradleyTerryGP().fit(table.features)
 

@@ -84,6 +84,7 @@ def known_of(
     """What select() is told of labels and answers; `learns` says that a model is fitted to them, which needs all."""
     import numpy as np
 
+    from pairsmith.data.outcomes import as_words
     from pairsmith.files.answers import read_answers, read_pairs
     from pairsmith.files.labels import as_label, read_labeled, read_labels
 
@@ -96,7 +97,7 @@ def known_of(
     if answers and learns:
         parts = [read_answers(path, table, raters=()) for path in answers]
         known["comparisons"] = np.concatenate([part.pairs for part in parts])
-        known["outcomes"] = np.concatenate([part.outcomes for part in parts])
+        known["outcomes"] = as_words(np.concatenate([part.outcomes for part in parts]))
         known["counts"] = np.concatenate([part.counts for part in parts])
     elif answers:
         known["comparisons"] = np.concatenate([read_pairs(path, table) for path in answers])

@@ -11,15 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.data.arrays import LEAST_WEIGHT, MOST_WEIGHT, Floats, Ints, improper_weights
+from pairsmith.data.outcomes import WORDS, lacks_losses
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, as_ids
 from pairsmith.files.write_table import as_written
 
-OUTCOMES = {
-    **{"first": 1.0, "1": 1.0, "+1": 1.0, "1.0": 1.0},
-    **{"second": -1.0, "-1": -1.0, "-1.0": -1.0},
-    **{"tie": 0.0, "0": 0.0, "0.0": 0.0},
-}
+OUTCOMES = WORDS | {"1": 1.0, "+1": 1.0, "1.0": 1.0, "-1": -1.0, "-1.0": -1.0, "0": 0.0, "0.0": 0.0}
 
 
 RATERS = ("rater", "labeller")  # columns that say who answered; exports of campaigns have the second
@@ -33,6 +30,7 @@ class AnswerTable(NamedTuple):
     counts: Floats  # how often each was answered so
     raters: npt.NDArray[np.object_] | None  # who answered, where the file says
     left: Ints  # the row of the item that was shown first, or left; -1 where nobody says
+    open: int  # rows without an outcome, which are no answers yet
 
 
 def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> AnswerTable:
@@ -59,7 +57,7 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
         return [*ids(columns), *({"winner", "loser", "left", *RATERS} & set(columns) - set(ids(columns)))]
 
     table = read_table(path, texts, may_be_empty=True)
-    names = ids(list(table.columns))
+    names, rows = ids(list(table.columns)), len(table)
     if len(names) == 3:
         table = table[table[names[2]].notna() & (table[names[2]].astype(str).str.strip() != "")]
     pairs = _pairs(table, names[:2], path, items)
@@ -77,7 +75,7 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
             raise ValueError(f"{path}: every count is 0, so that there are no answers")
     who = next((name for name in raters if name in table.columns), None)
     named = None if who is None else as_ids(table[who], path).to_numpy(dtype=object)
-    return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items))
+    return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items), rows - len(table))
 
 
 def read_pairs(path: Path, items: Items) -> Ints:
@@ -118,7 +116,14 @@ def _outcomes(table: pd.DataFrame, names: list[str], pairs: Ints, path: Path, it
             at = int(np.argmax(wrong))
             row, word = table.index[at] + 1, words.iloc[at]
             raise ValueError(f"{path}: row {row} has the outcome {word!r}; use 1 or first, -1 or second, 0 or tie")
-        return np.array([OUTCOMES[word] for word in words])
+        found: Floats = np.array([OUTCOMES[word] for word in words])
+        # An export of a campaign, which has a column why, means ties by its zeros.
+        if lacks_losses(found) and not (words == "tie").any() and "why" not in table.columns:
+            raise ValueError(
+                f"{path}: column 'outcome' holds 0 and 1 but no -1, and 0 means a tie; write -1 where the second was"
+                " preferred, or tie where it is one"
+            )
+        return found
     if len(names) == 2:
         return np.ones(len(table))
     winner = items.find(as_written(table["winner"].astype(str), path))

@@ -78,7 +78,8 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
             need `better`.
         labeled : row numbers that y belongs to.
         comparisons : (m, 2) pairs of row numbers.
-        outcomes : +1 where the first was preferred, -1 where the second, 0 for a tie (half a win each way).
+        outcomes : +1 where the first was preferred, -1 where the second, 0 for a tie (half a win each way); or the
+            words first, second and tie.
         sample_weight : weights of the labels, followed by those of the comparisons; a pair asked five times weighs 5.
             Each is 0 or from 1e-9 to 1e6.
         """

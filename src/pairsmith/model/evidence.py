@@ -23,6 +23,7 @@ from pairsmith.data.arrays import (
     improper_weights,
     refuse_masked,
 )
+from pairsmith.data.outcomes import as_outcomes
 from pairsmith.data.user_features import check_unique, checked_table
 from pairsmith.model.logistic import slices_in_cache
 
@@ -217,23 +218,3 @@ def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]
         warnings.warn(f"no label is {better!r}: all are {told}, and count as the worse", stacklevel=2)
     other = found[0] if not best[0] else f"not {better}" if words else 0
     return np.array([other, better], dtype=None if kind == "U" else found.dtype)
-
-
-def as_outcomes(outcomes: npt.ArrayLike, count: int) -> Floats:
-    """Outcomes of so many comparisons: +1, -1 or 0."""
-    refuse_masked(outcomes, "outcomes")
-    try:
-        if np.asarray(outcomes).dtype.kind == "b":
-            raise TypeError
-        wins = np.asarray(outcomes, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("outcomes must be +1 (first preferred), -1 (second) or 0 (tie)") from None
-    if wins.shape != (count,):
-        raise ValueError(f"outcomes has shape {wins.shape} for {count} comparisons; give one for each")
-    wrong = ~np.isin(wins, (-1.0, 0.0, 1.0))
-    if wrong.any():
-        raise ValueError(
-            f"outcomes must be +1 (first preferred), -1 (second) or 0 (tie); number {int(np.argmax(wrong))} is"
-            f" {wins[wrong][0]:g}"
-        )
-    return wins

@@ -25,11 +25,12 @@ from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.candidates import as_codes
 from pairsmith.data.options import as_generator, as_whole
+from pairsmith.data.outcomes import as_outcomes
 from pairsmith.data.user_features import check_unique, checked_table
 from pairsmith.model import ranking
 from pairsmith.model import raters as rating
 from pairsmith.model.answered import merged, of_nobody, tell_islands
-from pairsmith.model.evidence import as_outcomes, check, items_of
+from pairsmith.model.evidence import check, items_of
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.imagined import imagined_scores
 from pairsmith.model.item_ids import warn_of_unknown_items, why_unknown
