@@ -176,7 +176,7 @@ def test_both_likelihoods_are_of_all_answers_that_could_be():
 def test_dice_are_told_where_items_lie_far_apart():
     """By gaps of 60 one answer is certain, and the other as good as impossible."""
     gap = np.where(np.arange(40) % 3, 60.0, -60.0)
-    own = pd.DataFrame({"gap": gap, "error": 1.0, "shown": np.where(np.arange(40) % 2, 1, -1)})
+    own = pd.DataFrame({"gap": gap, "error": 1.0, "elsewhere": False, "shown": np.where(np.arange(40) % 2, 1, -1)})
     assert raters._at_random(own, 0.0, 1.0)
     assert not raters._at_random(own.assign(shown=np.sign(gap)), 0.0, 1.0)
 
@@ -184,7 +184,21 @@ def test_dice_are_told_where_items_lie_far_apart():
 def test_dice_are_told_beside_the_slopes_of_others():
     """Where some throw dice, slopes of those who do not are far above 1: by their measure gaps are large."""
     gap = np.where(np.arange(60) % 4 < 2, 0.5, -0.5)
-    own = pd.DataFrame({"gap": gap, "error": 0.1, "shown": np.where(np.arange(60) % 2, 1, -1)})
+    own = pd.DataFrame({"gap": gap, "error": 0.1, "elsewhere": False, "shown": np.where(np.arange(60) % 2, 1, -1)})
     assert not raters._at_random(own, 0.0, 1.0)
     assert raters._at_random(own, 0.0, raters._usual_slope(pd.Series([3.0, 0.1, 3.5])))
     assert raters._usual_slope(pd.Series([0.1])) == 1.0
+
+
+def test_answers_from_elsewhere_have_no_side():
+    """Their order is that of the table's rows, which are sorted by quality here: nobody went by it."""
+    snapshot = simulated(0, {"anna": honest(2.0), "ben": honest(2.0)}, 100)
+    answers = snapshot.answers.assign(elsewhere=True)
+    answers[["first", "second"]] = np.where(
+        answers[["outcome"]] > 0, answers[["first", "second"]], answers[["second", "first"]]
+    )
+    snapshot = type(snapshot)(**{**vars(snapshot), "answers": answers.assign(outcome=1, left=answers["first"])})
+    for row in table(snapshot).values():
+        assert row["flags"] == []
+        assert row["bias"] is row["share_left"] is None
+        assert row["slope"][0] > 0.5

@@ -83,9 +83,7 @@ def test_winners_are_not_taken_for_what_was_shown_first(run, answered):
     won.assign(rater=["anna", "ben"] * 20).to_csv("rated_won.csv", index=False)
     code, out, _ = run("fit items.csv rated_won.csv -o model.json")
     assert code == 0
-    biases = [float(row.split()[9]) for row in out.splitlines() if row.startswith("│")]
-    assert len(biases) == 2
-    assert max(map(abs, biases)) < 0.6
+    assert [row.split()[9] for row in out.splitlines() if row.startswith("│")] == ["–", "–"]  # no bias
     ranking = ps.BradleyTerryGP.load("model.json").rank(read_items(Path("items.csv")).features)
     assert np.corrcoef([list(answered).index(name) for name in ranking.index], range(12))[0, 1] > 0.9
 

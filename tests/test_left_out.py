@@ -47,12 +47,14 @@ def test_labels_weights_and_raters_leave_every_answer_its_place():
     plain = ps.BradleyTerryGP(smooth=False).fit(X, **known, sample_weight=weights).left_out_
     assert len(plain) == 60
     assert list(np.flatnonzero(plain["p"].isna())) == [7]
-    model = ps.BradleyTerryGP(smooth=False).fit(X, **known, raters=["anna", "ben"] * 30)
+    shown = np.where(np.arange(60) % 4 == 3, -1, pairs[:, 0])
+    model = ps.BradleyTerryGP(smooth=False).fit(X, **known, raters=["anna", "ben"] * 30, shown_first=shown)
     found = model.left_out_
     # A rater's slope and bias are in the probability: by hand for one answer, with the average by Monte Carlo.
     slope, bias = model.raters_.loc["ben", ["slope", "bias"]]
-    g = found["gap"][1] + found["error"][1] * np.random.default_rng(0).standard_normal(200_000)
-    assert found["p"][1] == pytest.approx(np.mean(expit(slope * g + bias)), abs=0.005)
+    for answer, shift in ((1, bias), (3, 0.0)):  # of the second nobody knows what was shown first
+        g = found["gap"][answer] + found["error"][answer] * np.random.default_rng(0).standard_normal(200_000)
+        assert found["p"][answer] == pytest.approx(np.mean(expit(slope * g + shift)), abs=0.005)
 
 
 def test_a_loaded_model_has_lost_it(tmp_path):

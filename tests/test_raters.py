@@ -4,7 +4,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.model.posterior import Answers
-from pairsmith.model.raters import as_shown, habits
+from pairsmith.model.raters import habits
 
 rng = np.random.default_rng(0)
 N, COUNT = 60, 900
@@ -24,7 +24,7 @@ def in_order(scores):
 def test_known_scores_tell_slopes_and_biases():
     won = (OUTCOMES > 0).astype(float)
     answers = Answers(*PAIRS.T, won, 1 - won, np.ones(COUNT), np.zeros(COUNT))
-    found, errors = habits(answers, RATER, 4, GAPS, np.full(COUNT, 1e-12))
+    found, errors = habits(answers, RATER, 4, GAPS, np.full(COUNT, 1e-12), np.ones(COUNT))
     assert np.all(np.abs(np.exp(found[:3, 0]) - SLOPES[:3]) < 3 * np.exp(found[:3, 0]) * errors[:3, 0])
     assert np.all(np.abs(found[:, 1] - BIASES) < 3 * errors[:, 1])
     assert np.exp(found[3, 0]) < 0.3
@@ -44,7 +44,9 @@ def test_known_scores_tell_slopes_and_biases():
 @pytest.mark.filterwarnings("ignore:the answers leave")
 def test_a_rater_who_answers_at_random_does_not_move_the_ranking():
     names = np.array(["anna", "ben", "cleo", "dice"])[RATER]
-    told = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS, outcomes=OUTCOMES, raters=names)
+    told = ps.BradleyTerryGP().fit(
+        n_items=N, comparisons=PAIRS, outcomes=OUTCOMES, raters=names, shown_first=PAIRS[:, 0]
+    )
     untold = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS, outcomes=OUTCOMES)
     without = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS[RATER < 3], outcomes=OUTCOMES[RATER < 3])
     right = [in_order(model.decision_function()) for model in (told, untold, without)]
@@ -70,13 +72,61 @@ def test_raters_of_the_wrong_length_or_missing_are_refused():
         fit(n_items=3, comparisons=[(0, 1), (1, 2), (0, 2)], outcomes=[1, 1, 1], raters=["a", None, "b"])
 
 
-def test_pairs_as_they_were_shown():
-    pairs, outcomes = np.array([(0, 1), (0, 1), (5, 2)] + 200 * [(3, 7)]), np.array([1.0, 1.0, -1.0] + 200 * [1.0])
-    left = np.array([0, 1, 5] + 200 * [-1])
-    shown, won = as_shown(pairs, outcomes, left)
-    assert shown[:3].tolist() == [[0, 1], [1, 0], [5, 2]]
-    assert won[:3].tolist() == [1, -1, -1]
-    turned = shown[3:, 0] == 7
-    assert 70 < turned.sum() < 130  # by lot: an order of the table's own says nothing of sides
-    np.testing.assert_array_equal(won[3:], np.where(turned, -1, 1))
-    np.testing.assert_array_equal(as_shown(pairs[:50], outcomes[:50], left[:50])[0], shown[:50])  # more change nothing
+def session(seed=1):
+    """Two raters without a side, who often tell the items apart: comparisons, outcomes, raters, and a side by lot."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(400)])
+    gap = 3.0 * (pairs[:, 0] - pairs[:, 1]) / 6
+    outcomes = np.where(rng.random(400) < expit(gap), 1, -1)
+    return (
+        pairs,
+        outcomes,
+        np.array(["anna", "ben"])[rng.integers(2, size=400)],
+        pairs[np.arange(400), rng.integers(2, size=400)],
+    )
+
+
+def test_winners_first_is_no_preference_for_a_side():
+    pairs, outcomes, names, _ = session()
+    winners_first = np.where(outcomes[:, None] > 0, pairs, pairs[:, ::-1])
+    plain = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=outcomes)
+    told = ps.BradleyTerryGP().fit(n_items=20, comparisons=winners_first, outcomes=np.ones(400), raters=names)
+    assert told.reliability_ == pytest.approx(plain.reliability_, abs=0.02)
+    assert told.raters_[["bias", "bias_error"]].isna().all(axis=None)
+    assert told.raters_.drop(columns=["bias", "bias_error"]).notna().all(axis=None)
+
+
+@pytest.mark.parametrize("sides", ["none", "all", "some"])
+def test_neither_the_order_of_answers_nor_that_of_a_pair_changes_the_fit(sides):
+    pairs, outcomes, names, shown = session()
+    shown = {"none": np.full(400, -1), "all": shown, "some": np.where(np.arange(400) % 3, shown, -1)}[sides]
+    first = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=outcomes, raters=names, shown_first=shown)
+    rng = np.random.default_rng(2)
+    order, swapped = rng.permutation(400), rng.random(400) < 0.5
+    pairs = np.where(swapped[:, None], pairs[:, ::-1], pairs)[order]
+    outcomes = np.where(swapped, -outcomes, outcomes)[order]
+    again = ps.BradleyTerryGP().fit(
+        n_items=20, comparisons=pairs, outcomes=outcomes, raters=names[order], shown_first=shown[order]
+    )
+    np.testing.assert_allclose(again.decision_function(), first.decision_function(), atol=1e-9)
+    np.testing.assert_allclose(again.raters_.loc[first.raters_.index], first.raters_, atol=1e-9)
+    assert again.evidence_ == pytest.approx(first.evidence_, abs=1e-9)
+    p, p_again = first.left_out_["p"].to_numpy()[order], again.left_out_["p"].to_numpy()
+    np.testing.assert_allclose(np.where(swapped[order], 1 - p, p), p_again, atol=1e-9)
+
+
+def test_a_bias_comes_from_answers_whose_side_is_known():
+    """Ben takes what is shown first, and anna's sides are unknown; half of cleo's are."""
+    pairs, outcomes, _, shown = session()
+    names = np.array(["anna", "ben", "cleo"])[np.arange(400) % 3]
+    outcomes = np.where(names == "ben", np.where(shown == pairs[:, 0], 1, -1), outcomes)
+    shown = np.where((names == "anna") | ((names == "cleo") & (np.arange(400) % 2 == 0)), -1, shown)
+    table = (
+        ps.BradleyTerryGP()
+        .fit(n_items=20, comparisons=pairs, outcomes=outcomes, raters=names, shown_first=shown)
+        .raters_
+    )
+    assert np.isnan(table.loc["anna", "bias"])
+    assert table.loc["ben", "bias"] > 1
+    assert abs(table.loc["cleo", "bias"]) < 3 * table.loc["cleo", "bias_error"]
+    assert table.loc["ben", "slope"] < 0.5 < table.loc["anna", "slope"]

@@ -16,7 +16,6 @@ from pairsmith.data.outcomes import as_words
 from pairsmith.model.bradley_terry import BradleyTerry
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.prior import usual_ridge
-from pairsmith.model.raters import as_shown
 
 
 def fit_model(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP | None:
@@ -52,7 +51,7 @@ def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:
     found = evidence(snapshot)
     if not found:
         return None
-    found.pop("raters", None)
+    found = {name: value for name, value in found.items() if name not in ("raters", "shown_first")}
     return BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy()))).fit(
         snapshot.features, **_in_words(found)
     )
@@ -71,12 +70,16 @@ def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
         found |= {"y": snapshot.labels, "labeled": snapshot.labeled}
     if len(snapshot.answers):
         given = snapshot.answers
-        pairs, outcomes = as_shown(
-            given[["first", "second"]].to_numpy(),
-            given["outcome"].to_numpy(dtype=np.float64),
-            np.where(given["elsewhere"], -1, given["left"]),
-        )
-        found |= {"comparisons": pairs, "outcomes": outcomes, "raters": given["labeller"].to_numpy(dtype=object)}
+        first, second, left = (given[name].to_numpy() for name in ("first", "second", "left"))
+        left = np.where(given["elsewhere"], -1, left)
+        turned = left == second
+        outcomes = given["outcome"].to_numpy(dtype=np.float64)
+        found |= {
+            "comparisons": np.column_stack([np.where(turned, second, first), np.where(turned, first, second)]),
+            "outcomes": np.where(turned, -outcomes, outcomes),
+            "raters": given["labeller"].to_numpy(dtype=object),
+            "shown_first": left,
+        }
         if (given["strength"] != "").any():
             found["sample_weight"] = np.concatenate([np.ones(len(snapshot.labels)), weights(given)])
     return found

@@ -2,8 +2,9 @@
 
 Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
 likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
-it, and l_1 where it is sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes
-that labellers have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says,
+it, and with a half where nobody knows what was left. Let l_1 be the likelihood where left is chosen with the
+probability sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that
+labellers have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says,
 l_0 / l_1 > c holds for one in c at most, as its mean is 1 (Markov's inequality; nearly so, as each g was found with the
 answers to other pairs); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
@@ -113,9 +114,11 @@ def _at_random(own: pd.DataFrame, bias: float, usual_slope: float) -> bool:
     """Whether l_0 / l_1 of these answers is more than 1 / LEVEL."""
     known = own[np.isfinite(own["gap"])]
     won = (known["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
+    sided = ~known["elsewhere"].to_numpy(dtype=bool)
     gap, error = usual_slope * known["gap"].to_numpy(), usual_slope * known["error"].to_numpy()
-    by_items = _by_items(won, gap, error, bias)
-    return bool(_by_side(won) - by_items > -np.log(LEVEL))
+    by_items = _by_items(won, gap, error, np.where(sided, bias, 0.0))
+    by_side = _by_side(won[sided]) + np.sum(~sided) * np.log(0.5)
+    return bool(by_side - by_items > -np.log(LEVEL))
 
 
 def _by_side(won: Floats) -> float:
@@ -124,7 +127,7 @@ def _by_side(won: Floats) -> float:
     return float(betaln(left + 0.5, len(won) - left + 0.5) - betaln(0.5, 0.5))
 
 
-def _by_items(won: Floats, gap: Floats, error: Floats, bias: float) -> float:
+def _by_items(won: Floats, gap: Floats, error: Floats, bias: Floats | float) -> float:
     """log l_1, where gaps are known with this error."""
     each = [_log_likelihood(won, slope * gap + bias, slope * error) for slope in _SLOPES]
     return float(logsumexp(each) - np.log(len(_SLOPES)))
@@ -152,8 +155,8 @@ def _interval(same: float, count: int) -> list[float] | None:
     return [round(value, 3) for value in (same / count, *wilson(same / count, count))]
 
 
-def _with_error(value: float, error: float) -> list[float]:
-    return [round(float(value), 3), round(float(error), 3)]
+def _with_error(value: float, error: float) -> list[float] | None:
+    return None if np.isnan(value) else [round(float(value), 3), round(float(error), 3)]
 
 
 def _number(value: Any) -> float | None:

@@ -193,7 +193,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
                 for share in (row["foretold"], row["agrees_on_repeated"])
             ),
             "–" if slope is None else "{:.2f} ± {:.2f}".format(*slope),
-            "{:+.2f} ± {:.2f}".format(*bias),
+            "–" if bias is None else "{:+.2f} ± {:.2f}".format(*bias),
             f"{row['infit']:.2f}",
         )
     return table

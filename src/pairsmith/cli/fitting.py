@@ -110,8 +110,6 @@ def _together(parts: dict[Path, AnswerTable]) -> dict[str, Any]:
     """The answers of several files; who gave them, where all say so."""
     import numpy as np
 
-    from pairsmith.model.raters import as_shown
-
     pairs, outcomes, left = (
         np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("pairs", "outcomes", "left")
     )
@@ -124,8 +122,7 @@ def _together(parts: dict[Path, AnswerTable]) -> dict[str, Any]:
     who = np.concatenate(raters)
     if len(set(who)) == 1 and np.all(left < 0):  # then there is nobody to compare with, and no side to prefer
         return {"comparisons": pairs, "outcomes": outcomes}
-    pairs, outcomes = as_shown(pairs, outcomes, left)
-    return {"comparisons": pairs, "outcomes": outcomes, "raters": who}
+    return {"comparisons": pairs, "outcomes": outcomes, "raters": who, "shown_first": left}
 
 
 def in_words(known: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +140,7 @@ def fit_linear(
 
     import pairsmith
 
-    given = in_words({name: value for name, value in known.items() if name != "raters"})
+    given = in_words({name: value for name, value in known.items() if name not in ("raters", "shown_first")})
     if ridge != "auto":
         model = pairsmith.BradleyTerry(as_number(ridge, "--ridge"), better).fit(X, **given, sample_weight=weights)
         told = [f"Fitted to {_amount(known)} (linear in the features, ridge {model.ridge:.3g})."]
@@ -214,6 +211,7 @@ def _amount(known: dict[str, Any]) -> str:
 
 def _raters(found: pd.DataFrame) -> Table:
     """Who answered, those with the most answers first."""
+    import numpy as np
     from rich.markup import escape
     from rich.table import Table
 
@@ -232,7 +230,7 @@ def _raters(found: pd.DataFrame) -> Table:
             escape(printable(str(rater))),
             f"{row['answers']:g}",
             f"{row['slope']:.2f} ± {row['slope_error']:.2f}",
-            f"{row['bias']:+.2f} ± {row['bias_error']:.2f}",
+            "–" if np.isnan(row["bias"]) else f"{row['bias']:+.2f} ± {row['bias_error']:.2f}",
             f"{row['infit']:.2f}",
             f"{row['agreement']:.0%}",
         )

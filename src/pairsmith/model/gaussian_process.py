@@ -110,6 +110,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         outcomes: npt.ArrayLike | None = None,
         sample_weight: npt.ArrayLike | None = None,
         raters: Any = None,
+        shown_first: Any = None,
         n_items: int | None = None,
     ) -> Self:
         """Fit to absolute labels, answers to pairs, or both; without either, to the prior.
@@ -119,11 +120,14 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         X : (N, d) features of the items, or None where there are none; then `n_items` says how many items there are.
             The column `id` or the index of a frame names them.
         y, labeled, comparisons, outcomes, sample_weight : as of BradleyTerry.fit.
-        raters : who gave each of the answers to `comparisons`. The first of a pair is taken for the one shown first.
+        raters : who gave each of the answers to `comparisons`.
+        shown_first : for each of `comparisons`, the row of the item that was shown first, or -1 where that is unknown.
+            Only such answers tell how much a rater prefers a side; the order within a pair tells nothing of it.
         """
         fixed, landmarks, rng = self._fixed(), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
         given = check(self, items_of(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
-        answers, rater, names, self._places = merged(given, raters)
+        by_rater = merged(given, raters, shown_first)
+        answers, self._places = by_rater.answers, by_rater.places
         print_of_X = fingerprint.of_arrays(given.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
         map = self.learned_.map if same_items else FeatureMap.of(given.X, landmarks, rng)
@@ -135,9 +139,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         labels = len(given.labeled) > 0
         self.learned_ = learn_from(*problem, answers, labels, fixed, rng, previous)
         self.raters_ = None
-        if names:
+        if by_rater.names:
             again = partial(learn_from, *problem, threshold=labels, fixed=fixed, rng=rng)
-            self.learned_, self.raters_ = rating.weighed(self.learned_, answers, rater, names, again, previous is None)
+            self.learned_, self.raters_ = rating.weighed(self.learned_, by_rater, again, previous is None)
         self._conclude(problem[0])
         if not self.warm_start:  # in rounds there are always islands at first
             tell_islands(answers, self.n_items_)
@@ -208,8 +212,6 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """Of the variance of scores, of each part."""
         return {name: self._figure(name) for name in PARTS}
 
-    # What it says.
-
     @property
     def left_out_(self) -> pd.DataFrame:
         """Each answer to `comparisons` as all others predict it: `gap`, its `error` and `p`, P(first preferred).
@@ -278,11 +280,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         items: a score is the mean over a maker's items, above that of all makers; with `groups` too, what least squares
         make of makers and groups together (`pairsmith.model.ranking`). It is about all that they could make: intervals
         count that these items are a sample of it. X must have a column for each maker, or the prior, to which all items
-        are alike, draws makers together, and intervals are too narrow. In simulations (experiments/authors.py), 90%
-        intervals of 3 to 20 makers covered 89 to 93% of the truth with 12 items each, and 87 to 94% with 4.
-
-        Intervals take the variances of the parts for known, so they are somewhat too narrow after 100 answers or fewer;
-        docs/model.md says how often they cover the truth.
+        are alike, draws makers together, and intervals are too narrow. Intervals take variances for known, and are
+        somewhat too narrow after 100 answers or fewer; docs/model.md says how often they cover the truth.
         """
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
