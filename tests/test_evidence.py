@@ -48,6 +48,20 @@ def test_what_is_refused(given, told):
         ps.BradleyTerry().fit(**{"X": np.eye(3), **given})
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_overflow_are_refused_by_their_column():
+    X = pd.DataFrame({"a": np.arange(4.0), "b": 1e160 * np.arange(4)})
+    answers = {"comparisons": [(0, 1), (1, 2), (2, 3)], "outcomes": [-1, -1, 1]}
+    for model in (ps.BradleyTerry(), ps.BradleyTerryCV()):
+        with pytest.raises(ValueError, match=r"X: column 'b' has numbers up to 3.0e\+160, beyond 1e\+150"):
+            model.fit(X, **answers)
+    far = ps.BradleyTerryGP().fit(X, **answers).decision_function(X)
+    near = ps.BradleyTerryGP().fit(X.assign(b=np.arange(4.0)), **answers).decision_function(X.assign(b=np.arange(4.0)))
+    np.testing.assert_allclose(far, near, atol=1e-9)
+    with pytest.raises(ValueError, match=r"X: column 1 has numbers up to 1.7e\+308, beyond 1e\+300"):
+        ps.BradleyTerryGP().fit(np.column_stack([X["a"], [-1.7e308, 0, 1, 1.7e308]]), **answers)
+
+
 def test_of_two_words_somebody_has_to_say_which_is_better():
     X, data = labels_and_answers()
     labeled, y = data["labeled"], data["y"]

@@ -174,3 +174,25 @@ def test_what_is_refused(table, tmp_path):
     ):
         with pytest.raises(ValueError, match="no recipe of pairsmith"):
             ps.Recipe.from_json(content | wrong)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "price",
+    [1e15 + np.arange(8), (10**15 + np.arange(8)).astype(str), 1e160 * np.arange(8), 1e-290 * np.arange(8)],
+    ids=["far from zero", "as text", "large", "small"],
+)
+def test_numbers_keep_their_variation_whatever_their_size(price):
+    table = pd.DataFrame({"price": price})
+    recipe, X = ps.Recipe.fit_apply(table)
+    expected = (np.arange(8) - 3.5) / np.arange(8).std()
+    np.testing.assert_allclose(X["price"], expected, rtol=1e-9)
+    np.testing.assert_allclose(ps.Recipe.from_json(recipe.to_json()).apply(table)["price"], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-320, 1e-305, 1e305])
+def test_numbers_that_have_no_scale_are_refused_by_their_column(unit):
+    with pytest.raises(
+        ValueError, match=r"column 'price' has numbers up to .* that spread by .*; give it in other units"
+    ):
+        ps.features(pd.DataFrame({"price": unit * np.arange(1, 9), "other": range(8)}))

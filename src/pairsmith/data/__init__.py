@@ -5,6 +5,8 @@
                     Remaining, what of it is still to be had
     features        Features: the items' numbers, in memory, too large to copy, or on the workers of a cluster
     user_features   what users pass as features (arrays, data frames, tables with ids), checked -> Features
+    outcomes        outcomes of comparisons, checked: +1, -1 and 0, or words
+    spread          mean and standard deviation of columns, however large, small or close their numbers are
     memory          how much memory there is
     options         single values that users pass, checked: whole numbers, names, threads, seeds
     ridge           the objective's lambda, chosen and checked

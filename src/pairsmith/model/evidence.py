@@ -111,6 +111,7 @@ def check(
         X, y = validate_data(estimator, X, y, dtype=np.float64)
     else:
         X = validate_data(estimator, X, dtype=np.float64)
+    _check_size(X, 1e300 if spare else 1e150, estimator)  # a linear model squares features as they are
     items, labels = _labels(y, labeled, len(X))
     classes = classes_of(labels, estimator.better)
     pairs = as_ordered_pairs([] if comparisons is None else comparisons, "comparisons")
@@ -137,6 +138,17 @@ def check(
         )
     side = np.where(labels == classes[1], 1.0, -1.0) if len(labels) else np.zeros(0)
     return Given(X, names, items, side, pairs, wins, weights, classes)
+
+
+def _check_size(X: Floats, most: float, estimator: Any) -> None:
+    """Refuse a column whose numbers are beyond what the model can compute with."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    for at in np.flatnonzero(largest > most):
+        name = getattr(estimator, "feature_names_in_", range(len(largest)))[at]
+        raise ValueError(
+            f"X: column {name!r} has numbers up to {largest[at]:.1e}, beyond {most:.0e}, where this model overflows;"
+            " rescale it"
+        )
 
 
 def gather(estimator: BradleyTerry, *given: Any) -> Evidence:

@@ -16,9 +16,8 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
 from pairsmith.data.arrays import Bools, Floats
+from pairsmith.data.spread import spread_of
 
-_CONSTANT = 1e-14  # a column that spreads over less than this share of its size is constant
-_SMALL, _LARGE = 1e-100, 1e100  # numbers beyond these are brought nearer to 1 before they are squared
 _LOST = 1e-6  # of the largest eigenvalue of the kernel: what is below only adds rounding
 _ROWS = 4096  # whose distances to the landmarks are computed at a time
 
@@ -36,15 +35,10 @@ class FeatureMap:
 
     @classmethod
     def of(cls, X: Floats, landmarks: int, rng: np.random.Generator) -> FeatureMap:
-        n, size = len(X), np.abs(X).max(axis=0, initial=0.0)
-        far = (size > _LARGE) | ((size > 0) & (size < _SMALL))
-        unit = np.where(far, np.exp2(np.floor(np.log2(np.where(far, size, 1.0)))), 1.0)  # dividing by it is exact
-        within = X / unit if far.any() else X
-        center, deviation = unit * within.mean(axis=0), unit * within.std(axis=0)
-        used = deviation > _CONSTANT * size
+        center, deviation, used = spread_of(X)
         # Standardised, a column has the mean square 1, so the mean squared length of a row is the number of columns.
         scale = deviation[used] * np.sqrt(max(1, int(used.sum())))
-        rows = X[np.sort(rng.choice(n, min(n, landmarks), replace=False))]
+        rows = X[np.sort(rng.choice(len(X), min(len(X), landmarks), replace=False))]
         map = cls(used, center[used], scale, np.zeros((0, int(used.sum()))), 1.0)
         if not used.any():
             return map

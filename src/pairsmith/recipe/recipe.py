@@ -19,6 +19,7 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats
 from pairsmith.data.options import as_whole
+from pairsmith.data.spread import spread_of
 from pairsmith.files.write import write_whole
 from pairsmith.recipe.axes import PrincipalAxes
 from pairsmith.recipe.columns import AsItIs, Categories
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _MOST_AXES = 30  # by default: with a few hundred answers, more axes ranked unseen items worse
-_CONSTANT = 1e-12  # a feature that spreads over less than this share of its size is constant
+_LEAST, _MOST = 1e-300, 1e300  # spread and size of a feature: beyond them it or its inverse is no float64
 Made = TextAxes | ImageAxes | PrincipalAxes | Categories | AsItIs
 _READERS: dict[str, Any] = {
     "text": TextAxes,
@@ -117,10 +118,10 @@ class Recipe:
                 found.append((one, made))
                 blocks.append(_applied(one, made, raw, told))
         X = np.hstack(blocks)
-        center, scale = X.mean(axis=0), X.std(axis=0)
-        size = np.abs(X).max(axis=0)
-        recipe = cls(found, center, np.where(scale > _CONSTANT * size, scale, np.inf), left_out)
+        center, scale, varies = spread_of(X)
+        recipe = cls(found, center, np.where(varies, scale, np.inf), left_out)
         recipe._check_names()
+        recipe._check_scale(X)
         return recipe, recipe._framed(X, ids, len(frame))
 
     def apply(
@@ -227,6 +228,15 @@ class Recipe:
         names = self.names
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"two features would be called {twice[0]!r}; rename a column")
+
+    def _check_scale(self, X: Floats) -> None:
+        """Refuse a column that float64 cannot bring to the variance 1."""
+        largest = np.abs(X).max(axis=0)
+        for at in np.flatnonzero((largest > _MOST) | (self.scale < _LEAST)):
+            raise ValueError(
+                f"column {self.names[at]!r} has numbers up to {largest[at]:.1e} that spread by {self.scale[at]:.1e},"
+                " which float64 cannot bring to one scale with others; give it in other units"
+            )
 
     def _framed(self, X: Floats, ids: Any, n: int) -> pd.DataFrame:
         import pandas as pd
