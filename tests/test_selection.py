@@ -271,3 +271,16 @@ def test_import_is_light():
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = ps.nothing
     assert set(ps.__all__) <= set(dir(ps))
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"ridge": 0.1}, "(d-optimal, engine, ridge 0.1)"),
+        ({"ridge": 0.1, "algorithm": "naive"}, "(d-optimal, naive, ridge 0.1)"),
+        ({"ridge": 0.1, "objective": "a-optimal"}, "(a-optimal, ridge 0.1)"),
+        ({"model": ps.BradleyTerryGP().fit(X)}, "(order)"),
+    ],
+)
+def test_a_selection_says_each_thing_once(how, told):
+    assert ps.select(X, 2, **how).sentences()[0].endswith(f" {told}.")

@@ -72,9 +72,12 @@ class Selection:
             return ["No pair was picked."]
         compiled = self.diagnostics.get("compiling", 0.0)
         once = f", after {compiled:.1f} s of compiling, once on this machine" if compiled else ""
+        how = [self.objective] if self.algorithm == self.objective else [self.objective, self.algorithm]
+        if not CRITERIA[self.objective].only_effects:  # under those the ridge is the model's own
+            how.append(f"ridge {self.ridge:.3g}")
         told = [
             f"Picked {total} pair{'s' if total > 1 else ''} in {max(0.0, self.seconds[-1] - compiled):.2f} s{once}"
-            f" ({self.objective}, {self.algorithm}, ridge {self.ridge:.3g}).",
+            f" ({', '.join(how)}).",
             f"log det of the information: {before:.3f} before, {self.logdet[-1]:.3f} with them.",
         ]
         if self.optimality is not None:
