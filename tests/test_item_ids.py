@@ -103,3 +103,19 @@ def test_a_linear_model_goes_by_features_alone_and_takes_an_item_twice():
     X = table(range(N))
     model = ps.BradleyTerry().fit(X, comparisons=PAIRS, outcomes=OUTCOMES)
     assert model.rank(X.iloc[[0, 0]]).index.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("argument", ["groups", "by"])
+def test_a_series_of_the_same_ids_in_another_order_is_refused(argument):
+    X = table([f"i{at}" for at in range(N)])
+    model, makers = fitted(X), pd.Series(list("abc") * 5, index=X["id"])
+    expected = model.rank(X, **{argument: makers.tolist()})
+    for aligned in (makers, makers.reset_index(drop=True), pd.Series(makers.tolist(), index=X.index)):
+        pd.testing.assert_frame_equal(model.rank(X, **{argument: aligned}), expected)
+    with pytest.raises(ValueError, match=f"{argument} has the ids of X in another order; reorder it with"):
+        model.rank(X, **{argument: makers[::-1]})
+    with pytest.raises(ValueError, match="groups has the ids of X in another order"):
+        model.certainty(X, makers[::-1])
+    numbered = table(range(N))
+    shuffled = numbered.sample(frac=1, random_state=0).assign(id=range(N))  # the column goes with its table's rows
+    fitted(numbered).rank(shuffled, **{argument: makers.set_axis(shuffled.index)})

@@ -33,7 +33,7 @@ from pairsmith.model.answered import merged, of_nobody, tell_islands
 from pairsmith.model.evidence import check, items_of
 from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.imagined import imagined_scores
-from pairsmith.model.item_ids import warn_of_unknown_items, why_unknown
+from pairsmith.model.item_ids import check_order, warn_of_unknown_items, why_unknown
 from pairsmith.model.joint import Joint, some_of
 from pairsmith.model.learned import Learned, learn_from
 from pairsmith.model.left_out import left_out
@@ -117,18 +117,17 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : (N, d) features of the items, or None where there are none; then `n_items` says how many items there are.
-            The column `id` or the index of a frame names them.
+        X : (N, d) features of the items, which the column `id` or the index of a frame names. None: there are none, and
+            `n_items` says how many items there are.
         y, labeled, comparisons, outcomes, sample_weight : as of BradleyTerry.fit.
         raters : who gave each of the answers to `comparisons`.
-        shown_first : for each of `comparisons`, the row of the item that was shown first, or -1 where that is unknown.
-            Only such answers tell how much a rater prefers a side; the order within a pair tells nothing of it.
+        shown_first : for each of `comparisons`, the row of the item that was shown first, or -1 if that is unknown. How
+            much a rater prefers a side is learned from these answers; the order within a pair does not matter.
         """
         fixed, landmarks, rng = self._fixed(), as_whole(self.landmarks, "landmarks"), as_generator(self.random_state)
         given = check(self, items_of(X, n_items), y, labeled, comparisons, outcomes, sample_weight, spare=True)
         by_rater = merged(given, raters, shown_first)
-        answers, self._places = by_rater.answers, by_rater.places
-        print_of_X = fingerprint.of_arrays(given.X)
+        answers, self._places, print_of_X = by_rater.answers, by_rater.places, fingerprint.of_arrays(given.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
         map = self.learned_.map if same_items else FeatureMap.of(given.X, landmarks, rng)
         fixed = without_features(fixed) if not map.used.any() else fixed
@@ -150,8 +149,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     def with_answers(self, X: Any, comparisons: npt.ArrayLike, outcomes: npt.ArrayLike) -> BradleyTerryGP:
         """Another model, of more answers about the items that this one was fitted to; this one stays as it is.
 
-        It needs none of the earlier answers, so a model that was loaded will do. The new ones are those of an average
-        rater without a side. As with warm_start, variances are kept until there are a fifth more answers.
+        It needs none of the earlier answers, so a loaded model will do. The new ones are those of an average rater
+        without a side. As with warm_start, variances are kept until there are a fifth more answers.
         """
         linear = self.linear_of_own(X)
         pairs = as_ordered_pairs(comparisons, "comparisons")
@@ -286,6 +285,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}")
         linear, number, names = self.placed(X)
+        check_order(X, names, groups=groups, by=by)
         joint, n = self.learned_.joint(self.learned_.coordinates(linear), number), len(linear)
         if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or not 1 <= top <= n):
             raise ValueError(f"top must be a number of items from 1 to {n}, got {top!r}")
@@ -303,7 +303,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
         Of more than 3,000 items without groups, so many drawn at random stand for all.
         """
-        linear, number, _ = self.placed(X)
+        linear, number, names = self.placed(X)
+        check_order(X, names, groups=groups)
         codes, rng = as_codes(groups, len(linear)), as_generator(self.random_state)
         some = some_of(len(linear), rng) if codes is None else np.arange(len(linear))
         joint = self.learned_.joint(self.learned_.coordinates(linear[some]), number[some])

@@ -61,6 +61,18 @@ def why_unknown(ids: pd.Index | None, names: pd.Index | None, number: Ints) -> s
     return differ if kind != model_kind and np.all(number < 0) else ""
 
 
+def check_order(X: Any, names: pd.Index | None, **arguments: Any) -> None:
+    """Refuse a Series that is indexed by the ids of X, but in another order: values are taken row by row."""
+    import pandas as pd
+
+    for argument, values in arguments.items():
+        if names is None or not isinstance(values, pd.Series) or isinstance(values.index, pd.RangeIndex):
+            continue
+        same_rows = values.index.equals(names) or (isinstance(X, pd.DataFrame) and values.index.equals(X.index))
+        if not same_rows and set(values.index) == set(names):
+            raise ValueError(f"{argument} has the ids of X in another order; reorder it with {argument}.loc[ids of X]")
+
+
 def _normalised(name: Any) -> str:
     """Return an id as text without spaces around it, and a whole number without leading zeros and decimals."""
     text = str(name).strip()
