@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 import pairsmith as ps
@@ -42,11 +43,18 @@ def test_raters_keep_their_answers_and_the_side_apart():
     assert not places.turned.any()
 
 
-def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number():
+@pytest.mark.parametrize(
+    "shown_first",
+    [
+        [4, 1, None, np.nan],
+        [4, 1, -1, -1.0],
+        np.array([4, 1, np.nan, -1]),
+        pd.Series([4, 1, None, -1], dtype="Int64"),
+    ],
+)
+def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number(shown_first):
     pairs, outcomes = [(4, 1), (4, 1), (4, 1), (1, 4)], [1, 1, 1, 1]
-    answers, _, side, _, places = merged(
-        given(comparisons=pairs, outcomes=outcomes), ["a"] * 4, shown_first=[4, 1, None, np.nan]
-    )
+    answers, _, side, _, places = merged(given(comparisons=pairs, outcomes=outcomes), ["a"] * 4, shown_first)
     table = sorted(zip(answers.first, answers.second, side, answers.won, answers.lost, strict=True))
     assert table == [(1, 4, 0.0, 1.0, 1.0), (1, 4, 1.0, 0.0, 1.0), (4, 1, 1.0, 1.0, 0.0)]
     assert places.turned.tolist() == [False, True, True, False]

@@ -98,7 +98,8 @@ def _as_shown_first(shown_first: Any, pairs: Ints) -> Ints:
     values = one_for_each(shown_first, "shown_first", "comparison")
     if len(values) != len(pairs):
         raise ValueError(f"shown_first names {len(values)} items for {len(pairs)} comparisons; give one for each")
-    told = ~(pd.isna(values) | (values == -1))
+    told = ~pd.isna(values)
+    told[told] = values[told] != -1
     shown[told] = as_items(values[told].tolist(), "shown_first")
     wrong = told & np.all(shown[:, None] != pairs, axis=1)
     if wrong.any():
