@@ -57,9 +57,10 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
         return [*ids(columns), *({"winner", "loser", "left", *RATERS} & set(columns) - set(ids(columns)))]
 
     table = read_table(path, texts, may_be_empty=True)
-    names, rows = ids(list(table.columns)), len(table)
+    names, open_rows = ids(list(table.columns)), 0
     if len(names) == 3:
-        table = table[table[names[2]].notna() & (table[names[2]].astype(str).str.strip() != "")]
+        told = table[names[2]].notna() & (table[names[2]].astype(str).str.strip() != "")
+        table, open_rows = table[told], int(np.sum(~told))
     pairs = _pairs(table, names[:2], path, items)
     outcomes = _outcomes(table, names, pairs, path, items)
     _check_contradictions(table, names, pairs, outcomes, path, items)
@@ -75,7 +76,7 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
             raise ValueError(f"{path}: every count is 0, so that there are no answers")
     who = next((name for name in raters if name in table.columns), None)
     named = None if who is None else as_ids(table[who], path).to_numpy(dtype=object)
-    return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items), rows - len(table))
+    return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items), open_rows)
 
 
 def read_pairs(path: Path, items: Items) -> Ints:
