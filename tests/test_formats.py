@@ -125,3 +125,23 @@ def test_npy_files_are_mapped_and_named_by_row(tmp_path):
     np.save(tmp_path / "items.npy", np.arange(6))
     with pytest.raises(ValueError, match=r"holds int64 values of shape \(6,\)"):
         read_npy(tmp_path / "items.npy")
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_whole_numbers_that_name_things_stay_whole_where_some_are_missing(tmp_path, kind):
+    path = tmp_path / f"answers.{kind}"
+    if kind == "jsonl":
+        path.write_text(lines({"first": 2**60 + 1, "rater": 7}, {"first": 5}))
+    else:  # as other libraries write it, without the types of pandas
+        pa = pytest.importorskip("pyarrow")
+        columns = {"first": pa.array([2**60 + 1, 5]), "rater": pa.array([7, None])}
+        pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), path)
+    table = read_table(path, lambda names: names)
+    assert table["first"].tolist() == [2**60 + 1, 5]
+    assert str(table["rater"][0]) == "7"
+    assert pd.isna(table["rater"][1])
+
+
+def test_json_lines_without_any_column_are_refused(write):
+    with pytest.raises(ValueError, match="has no rows"):
+        read_items(write("items.jsonl", "{}\n{}\n"))

@@ -96,7 +96,7 @@ def _read_delimited(path: Path, text_columns: TextColumns, separator: str) -> pd
         return table
 
 
-def _read_json_lines(path: Path, _text_columns: TextColumns) -> pd.DataFrame:
+def _read_json_lines(path: Path, text_columns: TextColumns) -> pd.DataFrame:
     """A JSON object a line. Numbers stay as they are written: pandas' own reader rounds some and refuses others."""
     lines = pd.read_csv(
         opened(path),
@@ -119,15 +119,26 @@ def _read_json_lines(path: Path, _text_columns: TextColumns) -> pd.DataFrame:
             raise ValueError(f'line {number} is no JSON object; write one a line, such as {{"id": "a", "x": 1.5}}')
         records.append(record)
     table = pd.DataFrame(records, dtype=object)
-    large = [
+    # pandas would turn the id 7 into 7.0 where another row has none.
+    kept = set(text_columns(list(table.columns))) if len(table.columns) else set()
+    kept |= {
         name for name in table.columns if any(isinstance(value, int) and abs(value) > EXACT for value in table[name])
-    ]
-    return pd.concat([table.drop(columns=large).infer_objects(), table[large]], axis=1)[table.columns]
+    }
+    as_they_are = [name for name in table.columns if name in kept]
+    return pd.concat([table.drop(columns=as_they_are).infer_objects(), table[as_they_are]], axis=1)[table.columns]
 
 
-def _read_parquet(path: Path, _text_columns: TextColumns) -> pd.DataFrame:
+def _read_parquet(path: Path, text_columns: TextColumns) -> pd.DataFrame:
     """A Parquet file; an index that it was written with is a column, called `id` if it had no name."""
-    table = pd.read_parquet(opened(path))
+    table = _index_as_column(pd.read_parquet(opened(path)))
+    names = text_columns([str(name) for name in table.columns]) if len(table.columns) else []
+    if any(table[name].dtype.kind == "f" for name in names):  # whole numbers become fractions where some are missing
+        nullable = _index_as_column(pd.read_parquet(opened(path), dtype_backend="numpy_nullable"))
+        table = table.assign(**{name: nullable[name] for name in names})
+    return table
+
+
+def _index_as_column(table: pd.DataFrame) -> pd.DataFrame:
     if any(name is not None for name in table.index.names):
         return table.reset_index()
     return table if isinstance(table.index, pd.RangeIndex) else table.rename_axis("id").reset_index()
