@@ -105,6 +105,49 @@ def test_an_unknown_reason_is_refused_and_a_known_one_is_kept(run):
         assert take_snapshot(store).answers["why"].tolist() == ["random", "imported"]
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "told"),
+    [
+        ("seconds", '"2,5"', "row 3 has the seconds '2,5'; write a number such as 2.5, or nothing"),
+        ("seconds", "fast", "row 3 has the seconds 'fast'; write a number"),
+        ("seconds", "-1", "row 3 has the seconds '-1"),
+        ("seconds", "inf", "row 3 has the seconds 'inf'"),
+        ("status", "Struck", "row 3 has the status 'Struck'; write counts, struck or excluded"),
+        ("strength", "very", "row 3 has the strength 'very'"),
+        ("time", "yesterday", "row 3 has the time 'yesterday'"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_row(run, column, value, told):
+    run(*CREATE)
+    Path("a.csv").write_text(f"first,second,outcome,{column}\nitem 0,item 1,1,\nitem 0,item 2,,\n"
+                             f"item 1,item 2,1,{value}\n")  # fmt: skip
+    code, _, err = run("campaign", "import", "c.db", "a.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    assert told in err
+
+
+def test_an_item_may_be_called_as_what_is_missing(run):
+    """Where the winner is named, and where numbers name items and people and some rows say less than others."""
+    names = ["NA", "null", "None", "nan", *"1234"]
+    pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
+    run(*CREATE)
+    Path("a.csv").write_text("first,second,winner,labeller\nNA,null,NA,anna\nNone,nan,nan,ben\nNA,nan,,ben\n")
+    code, out, err = run("campaign", "import", "c.db", "a.csv")
+    assert (code, err, "2 answers, 2 of them new" in out) == (0, "", True)
+    records = [
+        {"first": 1, "second": 2, "winner": 2, "labeller": 7, "left": 1},
+        {"first": 3, "second": 4},
+        {"first": 3, "second": 4, "winner": 3},
+    ]
+    Path("b.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    code, out, err = run("campaign", "import", "c.db", "b.jsonl")
+    assert (code, err, "2 answers, 2 of them new" in out) == (0, "", True)
+    with Store("c.db") as store:
+        given = take_snapshot(store).answers
+    found = given[["first", "second", "outcome", "labeller"]].itertuples(index=False, name=None)
+    assert set(found) == {(0, 1, 1, "anna"), (2, 3, -1, "ben"), (4, 5, -1, "7"), (6, 7, 1, "imported")}
+
+
 def test_formats_do_not_overwrite_each_other(run, answered):
     for kind in exchange.ENDINGS:
         assert run("campaign", "export", answered.target, "--format", kind)[0] == 0

@@ -44,6 +44,8 @@ ENDINGS = {
 }
 MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
+COUNTS = "counts"  # the status of answers that are neither struck out nor of an excluded labeller
+STATUSES = (COUNTS, "struck", "excluded")
 # What a file may say of an answer besides what everybody reads.
 BESIDES = ("labeller", "time", "why", "question", "status", *SAID_TOO)
 
@@ -201,12 +203,9 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
-    pairs, outcomes, counts, _, left, _ = read_answers(path, items, raters=())
-    table = read_table(path, lambda names: [name for name in BESIDES if name in names], True)
-    for name in ("outcome", "winner"):  # rows without one are no answers, and were left out above
-        if name in table.columns and "first" in table.columns:
-            table = table[table[name].notna() & (table[name].astype(str).str.strip() != "")]
-            break
+    found = read_answers(path, items, raters=())
+    table = read_table(path, lambda names: [name for name in BESIDES if name in names], True).iloc[found.rows]
+    counts, numbers = found.counts, found.rows + 1
     if np.any(counts != np.round(counts)):
         raise ValueError(f"{path}: column 'count' has fractions; an answer is given by one person")
     if counts.sum() > MOST:
@@ -217,21 +216,36 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     def column(name: str, otherwise: Any) -> Any:
         return table[name].to_numpy() if name in table.columns else np.full(len(table), otherwise, dtype=object)
 
-    given = pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "outcome": outcomes.astype(np.int64)})
+    given = pd.DataFrame(
+        {"first": found.pairs[:, 0], "second": found.pairs[:, 1], "outcome": found.outcomes.astype(np.int64)}
+    )
     given["labeller"] = [
         UNNAMED if pd.isna(name) or not str(name).strip() else str(name) for name in column("labeller", None)
     ]
     given["labeller"] = as_written(given["labeller"], path)
-    given["seconds"] = pd.to_numeric(pd.Series(column("seconds", np.nan)), errors="coerce")
-    for name in ("why", "question", *SAID_TOO):
+    given["seconds"] = _read_seconds(pd.Series(column("seconds", np.nan)), numbers, path)
+    for name in ("why", "question", "status", *SAID_TOO):
         given[name] = as_written(pd.Series(["" if pd.isna(said) else str(said) for said in column(name, None)]), path)
-    for name, words in (("strength", ("slightly", "much")), ("why", REASONS)):
+    for name, words in (("strength", ("slightly", "much")), ("why", REASONS), ("status", STATUSES)):
         unknown = ~given[name].isin(["", *words])
         if unknown.any():
-            row = int(np.argmax(unknown))
+            at = int(np.argmax(unknown))
             one_of = f"{', '.join(words[:-1])} or {words[-1]}"
-            raise ValueError(f"{path}: row {row + 1} has the {name} {given[name][row]!r}; write {one_of}")
-    given["at"] = np.array([read_time(time, f"{path}: row {row}") for row, time in enumerate(column("time", None), 1)])
-    given["left"] = np.where(left < 0, pairs[:, 0], left)
-    counts = np.where(np.isin(column("status", "counts"), ["struck", "excluded"]), 0, counts)
+            raise ValueError(f"{path}: row {numbers[at]} has the {name} {given[name][at]!r}; write {one_of}")
+    times = zip(column("time", None), numbers, strict=True)
+    given["at"] = np.array([read_time(time, f"{path}: row {number}") for time, number in times])
+    given["left"] = np.where(found.left < 0, found.pairs[:, 0], found.left)
+    counts = np.where(given.pop("status").isin(["", COUNTS]), counts, 0)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)
+
+
+def _read_seconds(written: pd.Series, numbers: Ints, path: Path) -> pd.Series:
+    """Read how long answers took, NaN where nothing is written; `numbers` are the rows of the file."""
+    seconds = pd.to_numeric(written, errors="coerce").astype(np.float64)
+    wrong = written.notna() & (written.astype(str).str.strip() != "") & ~seconds.between(0, np.inf, inclusive="left")
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"{path}: row {numbers[at]} has the seconds '{written[at]}'; write a number such as 2.5, or nothing"
+        )
+    return seconds

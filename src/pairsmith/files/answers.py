@@ -31,6 +31,7 @@ class AnswerTable(NamedTuple):
     raters: npt.NDArray[np.object_] | None  # who answered, where the file says
     left: Ints  # the row of the item that was shown first, or left; -1 where nobody says
     open: int  # rows without an outcome, which are no answers yet
+    rows: Ints  # the rows of the file that hold these answers, from 0; others have no outcome
 
 
 def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> AnswerTable:
@@ -76,7 +77,8 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
             raise ValueError(f"{path}: every count is 0, so that there are no answers")
     who = next((name for name in raters if name in table.columns), None)
     named = None if who is None else as_ids(table[who], path).to_numpy(dtype=object)
-    return AnswerTable(pairs, outcomes, counts, named, _left(table, pairs, path, items), open_rows)
+    left = _left(table, pairs, path, items)
+    return AnswerTable(pairs, outcomes, counts, named, left, open_rows, table.index.to_numpy(dtype=np.int64))
 
 
 def read_pairs(path: Path, items: Items) -> Ints:
