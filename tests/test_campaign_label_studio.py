@@ -78,7 +78,7 @@ def test_one_task_a_pair_whatever_the_sides_and_back_again(make_campaign):
             {"selected": "left"}, {"selected": "right"}, {"choices": ["tie"]}, {"selected": "left"}]  # fmt: skip
         config = {tag.get("name"): tag for tag in xml.parse("out.xml").getroot().iter() if tag.get("name")}
         for result in results:
-            assert config[result["from_name"]].get("toName") == result["to_name"]
+            assert result["to_name"] in config  # one tag: Label Studio drops what names another, or two
             assert config[result["from_name"]].tag.lower() == result["type"]
         assert exchange.import_answers(other, Path("out.json")) == (4, 4)
         assert exchange.import_answers(other, Path("out.json")) == (4, 0)
@@ -96,16 +96,18 @@ def test_without_ties_there_is_none_to_choose(tmp_path, make):
 def test_only_an_address_is_given_as_one(make_campaign):
     """Label Studio refuses a whole file for one e-mail of nobody it knows; names come back all the same."""
     with make_campaign("c.db") as store, make_campaign("d.db") as other:
-        add(store, answers_of([(0, 1)] * 2, labeller=["anna", "ben@example.org"], at=np.arange(2) * 1e6))
+        people = ["anna", "ben@example.org", "@carla"]
+        add(store, answers_of([(0, 1)] * 3, labeller=people, at=np.arange(3) * 1e6))
         exchange.export_answers(store, "label-studio", Path("out.json"))
         (task,) = [task for task in json.loads(Path("out.json").read_text()) if task["annotations"]]
         said = [{name: given.get(name) for name in ("labeller", "completed_by")} for given in task["annotations"]]
         assert said == [
             {"labeller": "anna", "completed_by": None},
             {"labeller": None, "completed_by": {"email": "ben@example.org"}},
+            {"labeller": "@carla", "completed_by": None},
         ]
         exchange.import_answers(other, Path("out.json"))
-        assert set(take_snapshot(other).answers["labeller"]) == {"anna", "ben@example.org"}
+        assert set(take_snapshot(other).answers["labeller"]) == set(people)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import pytest
 from campaigns import answers_of, items_of
 from pairsmith.campaign.answers import add
 from pairsmith.campaign.create import create
+from pairsmith.campaign.preferences import argilla_rows
 from pairsmith.campaign.prompts import Prompts
+from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 from pairsmith.files.items import Items
 
@@ -95,6 +97,19 @@ def test_records_of_argilla(run, store):
     assert row["preference.suggestion.score"] == pytest.approx(2 / 3)
     assert pd.isna(table.loc["000 | 002", "preference.suggestion"])
     assert table.loc["003 | 004", "preference.suggestion"] == "tie"
+
+
+def test_records_of_argilla_have_ids_of_their_own(tmp_path, monkeypatch):
+    """Argilla keeps one record of each id."""
+    monkeypatch.chdir(tmp_path)
+    names = ["a", "a | b", "b | c", "c", "a |", "| c", "||", "|"]
+    items = Items(Path("items.csv"), items_of(8).features.set_axis(names))
+    create("c.db", items, [[("text", name)] for name in names], question="Which?", k=6)
+    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
+    with Store("c.db") as opened:
+        add(opened, answers_of(pairs))
+        ids = [row["id"] for row in argilla_rows(opened, take_snapshot(opened))]
+    assert len(set(ids)) == len(pairs)
 
 
 def test_tables_have_the_prompt(run, store):

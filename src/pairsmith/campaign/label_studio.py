@@ -8,6 +8,7 @@ local storage, whose document root is then the folder of the campaign's files.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from pairsmith.files.items import Items
 from pairsmith.files.sources import contents
 
 SERVED = "/data/local-files/?d="  # where Label Studio serves files of its local storage
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # @anna is the name of somebody elsewhere
 TAGS = {"text": "Text", "markdown": "HyperText", "image": "Image", "audio": "Audio"}
 
 
@@ -86,13 +88,14 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
 
 def _who(labeller: str) -> dict[str, Any]:
     """Who gave an answer. Label Studio refuses all tasks where `completed_by` has an e-mail that it does not know."""
-    return {"completed_by": {"email": labeller}} if "@" in labeller else {"labeller": labeller}
+    return {"completed_by": {"email": labeller}} if _EMAIL.fullmatch(labeller) else {"labeller": labeller}
 
 
 def _result(choice: str) -> dict[str, Any]:
     if choice == "tie":
         return {"from_name": "tie", "to_name": "left", "type": "choices", "value": {"choices": ["tie"]}}
-    return {"from_name": "pairwise", "to_name": "left,right", "type": "pairwise", "value": {"selected": choice}}
+    # Label Studio drops results whose to_name is not the name of one tag; its own results name the Pairwise tag.
+    return {"from_name": "pairwise", "to_name": "pairwise", "type": "pairwise", "value": {"selected": choice}}
 
 
 def _variables(store: Store, snapshot: CampaignSnapshot) -> dict[str, str]:

@@ -62,7 +62,8 @@ def argilla_rows(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any
         most = share[share > 0.5]
         rows.append(
             {
-                "id": f"{names[first]} | {names[second]}",
+                # Unique, as Argilla keeps one record per id.
+                "id": " | ".join(names[row].replace("|", "||") for row in (first, second)),
                 "prompt": prompt_of(store, snapshot, first),
                 "response_1": text_of(store, first),
                 "response_2": text_of(store, second),
