@@ -1,6 +1,7 @@
 """Pairs whose outcome is known."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -107,6 +108,25 @@ def test_where_pairs_may_be_repeated_they_come_again(target, make):
         counts = list(asked)
     assert min(counts) >= 3
     assert max(counts) - min(counts) <= 1
+
+
+@pytest.mark.parametrize("known", [[(0, 1)], [(0, 1), (0, 2)], [(0, 1), (0, 2), (3, 5)]])
+def test_where_pairs_may_be_repeated_none_comes_twice_in_a_row(target, make, known):
+    clock = Clock()
+    store = make(target, n=12, k=60, repeats=True, answers_per_pair=3, clock=clock)
+    gold.know(store, dict.fromkeys(known, 1), rate=0.5)
+    anna, ben = invite_people(store, 2)
+    shown = {anna: [], ben: []}
+    for turn in range(120):
+        person = (anna, ben)[turn % 2]
+        lease = leases.next_pair(store, person)
+        shown[person].append(frozenset((lease.left, lease.right)))
+        clock.now += 5
+        leases.answer(store, person, lease.token, "left")
+    gold_pairs = set(map(frozenset, known))
+    for pairs in shown.values():
+        assert sum(pair in gold_pairs for pair in pairs) >= 10
+        assert not any(before == after for before, after in pairwise(pairs))
 
 
 def test_right_and_asked_of_each_person(target, make):

@@ -32,7 +32,8 @@ def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> A
     """With the chance `rate` a pair whose outcome is known and that this person has not seen, or else None.
 
     Chance is a function of the campaign's id, which nobody who labels knows, of the person and of how many pairs they
-    were shown. Where pairs may be repeated, those come again that this person answered least often.
+    were shown. Where pairs may be repeated, those come again that this person answered least often, but none twice in a
+    row.
     """
     if not rate:
         return None
@@ -41,7 +42,11 @@ def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> A
     if chance.random() >= rate:
         return None
     found = connection.execute(sql.GOLD_PAIRS, {"person": person, "now": store.now()}).all()
-    fewest = min((pair.times for pair in found), default=0) if store.settings.repeats else 0
+    fewest = 0
+    if store.settings.repeats:  # never the same pair twice in a row, which would give it away
+        last = connection.execute(sql.LAST_SHOWN, {"person": person}).first()
+        found = [pair for pair in found if last is None or (pair.first, pair.second) != (last.first, last.second)]
+        fewest = min((pair.times for pair in found), default=0)
     unseen = [pair for pair in found if pair.times == fewest]
     return chance.choice(unseen) if unseen else None
 

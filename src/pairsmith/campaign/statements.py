@@ -224,5 +224,12 @@ GOLD_PAIRS = (  # whose outcome is known, and how often this person answered eac
     )
     .order_by(pairs.c.id)
 )
+LAST_SHOWN = (  # the pair that this person was shown last: leases are of equal length, so it expires last
+    sa.select(pairs.c.first, pairs.c.second)
+    .select_from(leases.join(pairs))
+    .where(_own, leases.c.expires != MADE_ELSEWHERE)
+    .order_by(leases.c.expires.desc(), leases.c.id.desc())
+    .limit(1)
+)
 LEASES_OF = sa.select(sa.func.count()).where(_own, leases.c.state.in_(("open", "answered", "skipped", "undone")))
 LEASE, ANSWER = leases.insert(), answers.insert()
