@@ -145,3 +145,20 @@ def test_whole_numbers_that_name_things_stay_whole_where_some_are_missing(tmp_pa
 def test_json_lines_without_any_column_are_refused(write):
     with pytest.raises(ValueError, match="has no rows"):
         read_items(write("items.jsonl", "{}\n{}\n"))
+
+
+@pytest.mark.parametrize(("row_names", "quote"), [("012", ""), ("123", '"')], ids=["pandas", "R"])
+def test_row_names_without_a_header_are_ids_unless_there_are_others(write, row_names, quote):
+    first = 2 * quote
+    rows = [f"{quote}{row}{quote},{name},2" for row, name in zip(row_names, "abc", strict=True)]
+    path = write("items.csv", "\n".join([f"{first},id,x", *rows]))
+    found = read_items(path).features
+    assert (list(found.index), list(found.columns)) == (["a", "b", "c"], ["x"])
+    path = write("named.csv", f"{first},x,y\na,1,2\nb,3,4\n")
+    found = read_items(path).features
+    assert (list(found.index), found.to_numpy().tolist()) == (["a", "b"], [[1, 2], [3, 4]])
+    for end in ("", ",7"):
+        with pytest.raises(ValueError, match="column 3 has no name; name it, or leave it out"):
+            read_items(write("trailing.csv", f"id,x,{first}{end}\na,1,2{end}\n"))
+    with pytest.raises(ValueError, match=r"long\.csv"):
+        read_items(write("long.csv", f"{first},id,x\n0,a,1\n1,b,2,3\n"))

@@ -68,24 +68,32 @@ def _read_delimited(path: Path, text_columns: TextColumns, separator: str) -> pd
     names = [str(name) for name in header.iloc[0]]
     if separator == "," and len(names) == 1 and ";" in names[0]:  # as spreadsheets write it where 0.5 is 0,5
         return _read_delimited(path, text_columns, ";")
+    if "" in names[1:]:
+        raise ValueError(f"{path}: column {names.index('', 1) + 1} has no name; name it, or leave it out")
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"{path} has two columns called {twice[0]!r}; rename one")
-    text = text_columns(names)
+    # pandas and R write row names first, without a header: ids, unless there is a column of ids.
+    left_out = [name for name in names if name == "" and "id" in names]
+    if names[0] == "" and not left_out:
+        names[0] = "id"
+    text = text_columns([name for name in names if name not in left_out])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # float_precision, which older pandas needs
         warnings.simplefilter("error", pd.errors.ParserWarning)  # a row longer than the header
         table = pd.read_csv(
             opened(path),
             sep=separator,
+            header=0,
+            names=names,
             index_col=False,
             low_memory=False,
             float_precision="round_trip",
             dtype=dict.fromkeys(text, str),
             keep_default_na=False,  # an item may be called NA
             na_values={name: _MISSING for name in names if name not in text},
-        )
+        ).drop(columns=left_out)
         # Whole numbers have become fractions where they stand beside some; those that were rounded come back as text.
-        large = [name for name in names if table[name].dtype.kind == "f" and (table[name].abs() >= EXACT).any()]
+        large = [name for name in table if table[name].dtype.kind == "f" and (table[name].abs() >= EXACT).any()]
         if large:
             written = pd.read_csv(
                 opened(path), sep=separator, usecols=large, index_col=False, dtype=str, keep_default_na=False
