@@ -148,6 +148,27 @@ def test_an_item_may_be_called_as_what_is_missing(run):
     assert set(found) == {(0, 1, 1, "anna"), (2, 3, -1, "ben"), (4, 5, -1, "7"), (6, 7, 1, "imported")}
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("csv", "answers.jsonl"),
+        ("csv", "answers.parquet"),
+        ("csv", "answers.tsv"),
+        ("jsonl", "answers.csv"),
+        ("jsonl", "answers.jsonl.gz"),
+        ("dpo", "answers.csv"),
+        ("label-studio", "answers.jsonl"),
+    ],
+)
+def test_a_name_that_promises_another_format_is_refused(run, kind, name):
+    run(*CREATE)
+    code, _, err = run("campaign", "export", "c.db", "--format", kind, "-o", name)
+    ending = exchange.ENDINGS[kind]
+    assert (code, err) == (2, f"Error: --output {name}: --format {kind} writes {ending}; change one of the two\n")
+    assert not Path(name).exists()
+    assert run("campaign", "export", "c.db", "--format", kind, "-o", "whatever.txt")[0] == 0
+
+
 def test_formats_do_not_overwrite_each_other(run, answered):
     for kind in exchange.ENDINGS:
         assert run("campaign", "export", answered.target, "--format", kind)[0] == 0

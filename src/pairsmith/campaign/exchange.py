@@ -42,6 +42,13 @@ ENDINGS = {
     "dpo": ".jsonl",
     "argilla": ".parquet",
 }
+OTHER_ENDINGS = {  # that a file of this format may have as well
+    "csv": (".gz", ".bz2", ".xz", ".zst"),
+    "jsonl": (".ndjson",),
+    "dpo": (".ndjson", ".json", ".parquet"),
+    "argilla": (".jsonl", ".ndjson", ".json"),
+}
+_ANY_ENDING = {*ENDINGS.values(), ".tsv", *(ending for endings in OTHER_ENDINGS.values() for ending in endings)}
 MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
 COUNTS = "counts"  # the status of answers that are neither struck out nor of an excluded labeller
@@ -68,6 +75,7 @@ def export_answers(
     of excluded labellers too, in a table whose column `status` says so. `each` and `conversational` are of dpo: a row
     for each answer instead of each pair; messages instead of texts.
     """
+    _check_ending(path, kind)
     if kind in TABLES:
         with store.reading() as connection:
             standing = answers.standing(connection, store.target, every, question)
@@ -99,6 +107,13 @@ def export_answers(
         ties = f" ({counted(left_out, 'tie')} left out: {kind} has none)" if left_out else ""
         return f"{counted(len(decided), 'answer')} to {path}{ties}"
     return f"{counted(len(standing), 'answer')} to {path}"
+
+
+def _check_ending(path: Path, kind: str) -> None:
+    """Refuse a file name that promises another format: whoever reads the file goes by its ending."""
+    endings = (ENDINGS[kind], *OTHER_ENDINGS.get(kind, ()))
+    if path.suffix in _ANY_ENDING and path.suffix not in endings:
+        raise ValueError(f"--output {path}: --format {kind} writes {ENDINGS[kind]}; change one of the two")
 
 
 def _told(found: preferences.Preferences, path: Path, each: bool) -> str:
