@@ -112,7 +112,6 @@ def test_an_unknown_reason_is_refused_and_a_known_one_is_kept(run):
         ("seconds", "fast", "row 3 has the seconds 'fast'; write a number"),
         ("seconds", "-1", "row 3 has the seconds '-1"),
         ("seconds", "inf", "row 3 has the seconds 'inf'"),
-        ("status", "Struck", "row 3 has the status 'Struck'; write counts, struck or excluded"),
         ("strength", "very", "row 3 has the strength 'very'"),
         ("time", "yesterday", "row 3 has the time 'yesterday'"),
     ],

@@ -51,10 +51,8 @@ OTHER_ENDINGS = {  # that a file of this format may have as well
 _ANY_ENDING = {*ENDINGS.values(), ".tsv", *(ending for endings in OTHER_ENDINGS.values() for ending in endings)}
 MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
-COUNTS = "counts"  # the status of answers that are neither struck out nor of an excluded labeller
-STATUSES = (COUNTS, "struck", "excluded")
 # What a file may say of an answer besides what everybody reads.
-BESIDES = ("labeller", "time", "why", "question", "status", *SAID_TOO)
+BESIDES = ("labeller", "time", "why", "question", *SAID_TOO)
 
 
 def export_answers(
@@ -239,9 +237,9 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     ]
     given["labeller"] = as_written(given["labeller"], path)
     given["seconds"] = _read_seconds(pd.Series(column("seconds", np.nan)), numbers, path)
-    for name in ("why", "question", "status", *SAID_TOO):
+    for name in ("why", "question", *SAID_TOO):
         given[name] = as_written(pd.Series(["" if pd.isna(said) else str(said) for said in column(name, None)]), path)
-    for name, words in (("strength", ("slightly", "much")), ("why", REASONS), ("status", STATUSES)):
+    for name, words in (("strength", ("slightly", "much")), ("why", REASONS)):
         unknown = ~given[name].isin(["", *words])
         if unknown.any():
             at = int(np.argmax(unknown))
@@ -250,7 +248,6 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     times = zip(column("time", None), numbers, strict=True)
     given["at"] = np.array([read_time(time, f"{path}: row {number}") for time, number in times])
     given["left"] = np.where(found.left < 0, found.pairs[:, 0], found.left)
-    counts = np.where(given.pop("status").isin(["", COUNTS]), counts, 0)
     return given.loc[given.index.repeat(counts.astype(int))].reset_index(drop=True)
 
 

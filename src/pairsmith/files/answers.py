@@ -19,6 +19,7 @@ from pairsmith.files.write_table import as_written
 OUTCOMES = WORDS | {"1": 1.0, "+1": 1.0, "1.0": 1.0, "-1": -1.0, "-1.0": -1.0, "0": 0.0, "0.0": 0.0}
 
 
+LEFT_OUT = ("struck", "excluded")  # by the column `status` of a campaign's export of all answers
 RATERS = ("rater", "labeller")  # columns that say who answered; exports of campaigns have the second
 
 
@@ -31,7 +32,7 @@ class AnswerTable(NamedTuple):
     raters: npt.NDArray[np.object_] | None  # who answered, where the file says
     left: Ints  # the row of the item that was shown first, or left; -1 where nobody says
     open: int  # rows without an outcome, which are no answers yet
-    rows: Ints  # the rows of the file that hold these answers, from 0; others have no outcome
+    rows: Ints  # the rows of the file that hold these answers, from 0
 
 
 def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> AnswerTable:
@@ -39,8 +40,8 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
 
     Columns: `first` and `second` with `outcome` (1, -1, 0, or first, second, tie), or with `winner` (an id, or tie), or
     else `winner` and `loser`; `count` where an answer stands for several; `rater` (or `labeller`) for who answered, and
-    `left` for the item that was shown first. A row without outcome is no answer yet. `raters` are the columns that may
-    say who answered.
+    `left` for the item that was shown first. A row without outcome is no answer yet; one whose `status` is struck or
+    excluded does not count. `raters` are the columns that may say who answered.
     """
 
     def ids(columns: list[str]) -> list[str]:
@@ -62,6 +63,8 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
     if len(names) == 3:
         told = table[names[2]].notna() & (table[names[2]].astype(str).str.strip() != "")
         table, open_rows = table[told], int(np.sum(~told))
+    if "status" in table.columns:
+        table = table[~table["status"].astype(str).str.strip().str.lower().isin(LEFT_OUT)]
     pairs = _pairs(table, names[:2], path, items)
     outcomes = _outcomes(table, names, pairs, path, items)
     _check_contradictions(table, names, pairs, outcomes, path, items)
