@@ -48,6 +48,17 @@ def test_answers_that_a_campaign_left_out_do_not_count(write, items):
     assert found.rows.tolist() == [0, 3, 5]
 
 
+def test_answers_to_several_questions_are_not_mixed(write, items):
+    head = "first,second,outcome,labeller,why,question\n"
+    both = write("both.csv", f"{head}1,2,1,anna,designed,1\n1,2,-1,anna,designed,2\n")
+    with pytest.raises(ValueError, match=r"both\.csv holds answers to 2 questions; export those to one with"):
+        read_answers(both, items)
+    assert len(read_answers(both, items, several_questions=True).pairs) == 2
+    assert len(read_answers(write("one.csv", f"{head}1,2,1,anna,designed,2\n"), items).pairs) == 1
+    prompts = write("prompts.csv", "first,second,outcome,question\n1,2,1,Why?\n2,3,1,How?\n")
+    assert len(read_answers(prompts, items).pairs) == 2
+
+
 def test_columns_that_contradict_each_other_are_refused(write, items):
     for text, told in (
         ("first,second,outcome,winner,loser\n1,2,1,1,2\n2,1,1,1,2\n", "row 2 has the winner '1', which contradicts"),

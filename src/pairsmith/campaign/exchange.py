@@ -216,7 +216,7 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _read_table(path: Path, items: Items) -> pd.DataFrame:
-    found = read_answers(path, items, raters=())
+    found = read_answers(path, items, raters=(), several_questions=True)
     table = read_table(path, lambda names: [name for name in BESIDES if name in names], True).iloc[found.rows]
     counts, numbers = found.counts, found.rows + 1
     if np.any(counts != np.round(counts)):

@@ -35,13 +35,16 @@ class AnswerTable(NamedTuple):
     rows: Ints  # the rows of the file that hold these answers, from 0
 
 
-def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> AnswerTable:
+def read_answers(
+    path: Path, items: Items, raters: Sequence[str] = RATERS, several_questions: bool = False
+) -> AnswerTable:
     """Pairs with their outcomes, and who gave them, where that is told.
 
     Columns: `first` and `second` with `outcome` (1, -1, 0, or first, second, tie), or with `winner` (an id, or tie), or
     else `winner` and `loser`; `count` where an answer stands for several; `rater` (or `labeller`) for who answered, and
     `left` for the item that was shown first. A row without outcome is no answer yet; one whose `status` is struck or
-    excluded does not count. `raters` are the columns that may say who answered.
+    excluded does not count. `raters` are the columns that may say who answered. An export of a campaign whose answers
+    are to several questions is refused unless `several_questions`.
     """
 
     def ids(columns: list[str]) -> list[str]:
@@ -65,6 +68,14 @@ def read_answers(path: Path, items: Items, raters: Sequence[str] = RATERS) -> An
         table, open_rows = table[told], int(np.sum(~told))
     if "status" in table.columns:
         table = table[~table["status"].astype(str).str.strip().str.lower().isin(LEFT_OUT)]
+    # Elsewhere a question may be the prompt of a pair.
+    if not several_questions and {"question", "labeller", "why"} <= set(table.columns):
+        count = table["question"].nunique()
+        if count > 1:
+            raise ValueError(
+                f"{path} holds answers to {count} questions; export those to one with"
+                " pairsmith campaign export --question"
+            )
     pairs = _pairs(table, names[:2], path, items)
     outcomes = _outcomes(table, names, pairs, path, items)
     _check_contradictions(table, names, pairs, outcomes, path, items)
