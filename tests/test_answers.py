@@ -41,7 +41,7 @@ def test_rows_are_counted_as_the_file_has_them(write, items):
 
 def test_answers_that_a_campaign_left_out_do_not_count(write, items):
     """Its export of all answers says which."""
-    rows = "1,2,1,counts\n1,3,-1,struck\n1,nobody,1,excluded\n2,3,0,\n2,4,-1,Excluded \n3,4,1,done\n"
+    rows = "1,2,1,counts\n1,3,-1,struck\n1,nobody,1,excluded\n2,3,tie,\n2,4,-1,Excluded \n3,4,1,done\n"
     found = read_answers(write("answers.csv", f"first,second,outcome,status\n{rows}"), items)
     assert found.pairs.tolist() == [[0, 1], [1, 2], [2, 3]]
     assert found.outcomes.tolist() == [1, 0, 1]
