@@ -1,5 +1,7 @@
 """What more answers would bring."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -130,3 +132,15 @@ def test_where_pairs_may_be_asked_again_there_is_no_end(snapshot):
     done = replace(snapshot, answers=given, asks_again=True)
     assert outlook.pairs_left(done) == 66
     assert outlook.foretell(done)["points"][-1][0] == 166
+
+
+def test_a_database_that_is_down_is_one_line():
+    line = [sys.executable, "-m", "pairsmith.campaign.outlook"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(line, text=True, **pipes) as process:
+        process.stdin.write("0 postgresql://127.0.0.1:1/nothing\n")
+        process.stdin.flush()  # it ends when its standard input does, which stays open
+        told = process.stderr.read()
+        assert process.wait() == 1
+    assert told.startswith("Error: postgresql://127.0.0.1:1/nothing")
+    assert told.count("\n") == 1

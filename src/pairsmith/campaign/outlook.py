@@ -111,14 +111,19 @@ def pairs_left(snapshot: CampaignSnapshot) -> int:
 
 
 def main() -> None:
+    from pairsmith.campaign.database import CampaignError
     from pairsmith.campaign.snapshot import take_snapshot
     from pairsmith.campaign.store import Store
     from pairsmith.campaign.worker import LOWEST, begin_behind
 
     question, target = sys.stdin.readline().rstrip("\n").split(" ", 1)
     begin_behind(LOWEST)
-    with Store(target) as store:
-        print(json.dumps(foretell(take_snapshot(store, int(question)))))
+    try:
+        with Store(target) as store:
+            print(json.dumps(foretell(take_snapshot(store, int(question)))))
+    except CampaignError as error:  # the database may be down for a moment
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(1)
 
 
 if __name__ == "__main__":
