@@ -4,16 +4,47 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from campaigns import answer_next
-from pairsmith.campaign import database, leases, people, schema
+from campaigns import answer_next, answers_of
+from pairsmith.campaign import answers, database, leases, people, schema
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
+
+
+@pytest.fixture
+def new_database(postgresql):
+    """new_database("ENCODING 'LATIN1'", "SET timezone = 'x'") -> the URL of a database made and altered so."""
+    made = []
+
+    def make_one(options="", setting=""):
+        name = f"d{time.time_ns()}"
+        with run_outside_transactions(postgresql) as run:
+            run(f"CREATE DATABASE {name} TEMPLATE template0 {options}")
+            made.append(name)
+            if setting:
+                run(f"ALTER DATABASE {name} {setting}")
+        return f"{postgresql}/{name}"
+
+    yield make_one
+    with run_outside_transactions(postgresql) as run:
+        for name in made:
+            run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def run_outside_transactions(url):
+    engine = sa.create_engine(f"{url.replace(':', '+psycopg:', 1)}/postgres", isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        yield connection.exec_driver_sql
+    engine.dispose()
 
 
 def unharmed(path, what):
@@ -117,3 +148,52 @@ def test_an_unreachable_postgresql_is_one_line_without_the_password():
     assert "\n" not in str(caught.value)
     with pytest.raises(CampaignError, match="no PostgreSQL URL"):
         Store("postgresql://me:secret@host:port/nothing")
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused(new_database, make, encoding):
+    with pytest.raises(CampaignError, match=f"has the encoding {encoding}.*--encoding UTF8"):
+        make(new_database(f"ENCODING '{encoding}' LOCALE 'C'"))
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "serializable"])
+def test_a_writer_sees_what_the_one_before_wrote_whatever_the_defaults_are(new_database, make, level):
+    store = make(new_database(setting=f"SET default_transaction_isolation = '{level}'"))
+    failed = []
+
+    def write():
+        try:
+            with store.writing() as connection:
+                connection.execute(sa.update(schema.items).values(lean=schema.items.c.lean + 1))
+        except CampaignError as error:
+            failed.append(str(error))
+
+    waiting = sa.text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    with store.writing() as connection:
+        other = threading.Thread(target=write)
+        other.start()
+        while not connection.execute(waiting).scalar():
+            time.sleep(0.01)
+        connection.execute(sa.update(schema.items).values(lean=1))
+    other.join()
+    assert failed == []
+    with store.reading() as connection:
+        assert set(connection.execute(sa.select(schema.items.c.lean)).scalars()) == {2}
+
+
+def test_a_writer_that_hangs_does_not_stop_the_others_for_ever(new_database, make, monkeypatch):
+    monkeypatch.setattr(database, "_PATIENCE", 1)
+    target = new_database()
+    store = make(target)
+    with store.writing(), pytest.raises(CampaignError, match="locked by another program"):
+        people.invite(store, "anna")
+    people.invite(store, "anna")
+
+
+def test_equal_answers_stand_in_the_order_in_which_they_came(target, make):
+    store = make(target)
+    outcomes = [1, -1, 0, 1, 1, -1] * 20
+    answers.add(store, answers_of([(0, 1)] * len(outcomes), outcome=outcomes, at=1_600_000_000_000_000))
+    with store.writing() as connection:  # PostgreSQL moves rows that are changed
+        connection.execute(sa.update(schema.leases).where(schema.leases.c.id < 9).values(again=True))
+    assert take_snapshot(store).answers["outcome"].tolist() == outcomes

@@ -157,7 +157,19 @@ def test_a_campaign_brings_its_own_answer_to_some_options(run):
 
 def test_a_password_is_not_repeated():
     assert opening.shown("postgresql://anna:secret@host/x") == "postgresql://anna:***@host/x"
+    url = "postgresql://host/x?user=anna&password=secret&sslpassword=other"
+    assert opening.shown(url) == "postgresql://host/x?user=anna"
     assert opening.shown("c.db") == "c.db"
+
+
+def test_errors_about_items_do_not_repeat_the_password(run, target):
+    target = target.replace("postgres@", "postgres:secret@")  # which a server that trusts everybody does not look at
+    run("campaign", "create", target, *CREATE[3:])
+    Path("unknown.csv").write_text("first,second,outcome\nnobody,item 2,1\n")
+    Path("unknown.json").write_text('[{"data": {"left_id": "nobody", "right_id": "item 2"}, "annotations": []}]')
+    for command, file in (("import", "unknown.csv"), ("import", "unknown.json"), ("gold", "unknown.csv")):
+        code, _, err = run("campaign", command, target, file)
+        assert (code, "nobody" in err, "secret" in err) == (2, True, False), err
 
 
 def test_control_characters_are_spelled_out(capsys):

@@ -56,7 +56,7 @@ def standing(connection: sa.Connection, target: str, every: bool = False, questi
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(persons))
         .where(leases.c.state.in_(("answered", "struck")) if every else counts)
         .where(sa.true() if question is None else pairs.c.question == question)
-        .order_by(answers.c.at, pairs.c.first, pairs.c.second, pairs.c.question, persons.c.name)
+        .order_by(answers.c.at, pairs.c.first, pairs.c.second, pairs.c.question, persons.c.name, answers.c.id)
     ).all()
     names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment",
              "why", "wording", "status", "program", "question"]  # fmt: skip

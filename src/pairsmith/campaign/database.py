@@ -35,8 +35,10 @@ class Refused(CampaignError):
 
 
 def shown(target: str) -> str:
-    """The target without its password."""
-    return _url(target).render_as_string() if is_url(target) else target
+    """The target without its passwords: a URL may hold them among its options, too."""
+    if not is_url(target):
+        return target
+    return _url(target).difference_update_query(["password", "sslpassword"]).render_as_string()
 
 
 def check_kind(target: str) -> None:
@@ -121,10 +123,18 @@ def open_to_copy(path: Path) -> sqlite3.Connection:
 def _connect_postgresql(target: str) -> sa.Engine:
     url = _url(target).set(drivername="postgresql+psycopg")
     given = url.query.get("options", "")  # such as a search_path
+    # Neither the server's defaults nor those of the database or the user may change what a transaction means. A writer
+    # waits for the lock of the one before it and must then see what that one wrote: "read committed" does.
+    settings = {
+        "synchronous_commit": "on",
+        "default_transaction_isolation": r"read\ committed",
+        "lock_timeout": f"{_PATIENCE}s",
+    }
+    options = f"{given} {' '.join(f'-c {name}={value}' for name, value in settings.items())}"
     try:
         engine = sa.create_engine(
             url,
-            connect_args={"connect_timeout": _PATIENCE, "options": f"{given} -c synchronous_commit=on"},
+            connect_args={"connect_timeout": _PATIENCE, "options": options, "client_encoding": "UTF8"},
             pool_size=16,
             max_overflow=16,
             pool_pre_ping=True,
@@ -154,6 +164,7 @@ def create(target: str, fill: Callable[[sa.Connection], None], part: Path | None
             with engine.execution_options(write=True).begin() as connection:
                 if sa.inspect(connection).has_table("campaign"):
                     raise CampaignError(f"{shown(target)} holds a campaign already; choose another database")
+                _check_encoding(connection, target)
                 tables.create_all(connection, checkfirst=False)
                 fill(connection)
                 if part is not None:
@@ -165,6 +176,18 @@ def create(target: str, fill: Callable[[sa.Connection], None], part: Path | None
                     raise CampaignError(f"{shown(target)} could not be written whole; is the disk full?")
     finally:
         engine.dispose()
+
+
+def _check_encoding(connection: sa.Connection, target: str) -> None:
+    """Refuse a PostgreSQL database that cannot hold every text."""
+    if connection.dialect.name != "postgresql":
+        return
+    encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
+    if encoding != "UTF8":
+        raise CampaignError(
+            f"{shown(target)} has the encoding {encoding}, which does not hold every text; make a database with"
+            " createdb --template template0 --encoding UTF8"
+        )
 
 
 def _rows(connection: sa.Connection) -> list[int]:
@@ -242,6 +265,7 @@ _SAYS = {
     "SQLITE_CANTOPEN": "cannot be opened; look whether it and its folder exist and may be written to",
     "SQLITE_IOERR_SHM": "has no room for its log: the disk is full; nothing was lost, make room and try again",
     "SQLITE_IOERR": "could not be read or written: the disk reports an error",
+    "55P03": "is locked by another program; close that and try again",  # PostgreSQL's lock_not_available
 }
 
 
@@ -255,7 +279,7 @@ def explained(target: str) -> Iterator[None]:
 
 
 def _told(target: str, error: BaseException) -> str:
-    code = getattr(error, "sqlite_errorname", "")
+    code = getattr(error, "sqlite_errorname", "") or getattr(error, "sqlstate", "") or ""
     for prefix, what in _SAYS.items():
         if code.startswith(prefix):
             return f"{shown(target)} {what}"

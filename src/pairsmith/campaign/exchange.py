@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairsmith.campaign import answers, counted, label_studio, preferences
+from pairsmith.campaign import answers, counted, database, label_studio, preferences
 from pairsmith.campaign.people import UNNAMED
 from pairsmith.campaign.schema import REASONS
 from pairsmith.campaign.snapshot import take_snapshot
@@ -139,7 +139,7 @@ def import_answers(store: Store, path: Path, question: int | None = None) -> tup
 
     They are to this `question`, 0 for the first, where the file does not say to which.
     """
-    items = Items(Path(store.target), store.items.features)
+    items = Items(Path(database.shown(store.target)), store.items.features)  # named in errors
     with store.reading() as connection:  # a campaign that has to be repaired first is told so first
         answers.standing(connection, store.target)
     given = label_studio.read_tasks(path, items) if path.suffix == ".json" else _read_table(path, items)

@@ -124,7 +124,7 @@ def gold(
         from pairsmith.campaign.corrections import excluded
         from pairsmith.files.items import Items
 
-        items = Items(Path(target), store.items.features, store.items.groups)
+        items = Items(Path(shown(target)), store.items.features, store.items.groups)
         outcomes = {} if known is None else golden.read(known, items, store.settings.ties)
         which = 0 if known is None else which_question(store, question)
         count = golden.know(store, outcomes, rate, which)
