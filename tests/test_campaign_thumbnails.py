@@ -3,6 +3,7 @@
 import builtins
 import io
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -50,6 +51,19 @@ def test_what_cannot_be_read_or_without_pillow_gives_none(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     assert small(Picture(io.BytesIO(), 0, 0, 1, 2)) is None
+
+
+def test_grey_of_sixteen_bits_is_grey():
+    file = io.BytesIO()
+    Image.fromarray(np.full((20, 20), 128 * 257, dtype=np.uint16)).save(file, "PNG")
+    with Image.open(io.BytesIO(small(Picture(file, 0, 0, 1, 2)))) as made:
+        assert abs(made.convert("L").getpixel((10, 10)) - 128) < 3
+
+
+def test_a_huge_picture_is_not_decoded_but_for_a_jpeg_at_a_fraction_of_its_size(monkeypatch):
+    monkeypatch.setattr(thumbnails, "MAX_PIXELS", 1000 * 1000 - 1)
+    assert small(picture("PNG", (1000, 1000))) is None
+    assert small(picture("JPEG", (1000, 1000))) is not None
 
 
 def test_pictures_are_known_by_when_they_were_changed():
