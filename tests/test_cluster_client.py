@@ -9,6 +9,7 @@ import time
 import dask
 import numpy as np
 import pytest
+from distributed import Client
 
 import pairsmith as ps
 from clusters import OPTIONS, X, assert_same
@@ -20,6 +21,10 @@ def test_what_a_client_is_for(shared):
             ps.select(X, 3, client=shared.client, **wrong)
     with pytest.raises(ValueError, match=r"client must be a dask\.distributed\.Client"):
         ps.select(X, 3, client="tcp://127.0.0.1:1")
+    closed = Client(shared.cluster, set_as_default=False)
+    closed.close()
+    with pytest.raises(ValueError, match="client is closed; connect a new one"):
+        ps.select(X, 3, client=closed)
 
 
 def test_features_are_sent_once(farm, picked_here, on_result):

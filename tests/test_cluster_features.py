@@ -107,6 +107,32 @@ def test_what_is_wrong_with_a_path(shared, tmp_path):
         ps.select(tmp_path / "X.npy", 3)
 
 
+@pytest.mark.parametrize("kind", ["transposed", "sliced", "with empty blocks"])
+def test_blocks_of_a_dask_array_may_lie_in_memory_as_they_like(shared, kind):
+    data = X[:300, ::2] if kind == "sliced" else X[:300]
+    given = {
+        "transposed": lambda: da.from_array(np.ascontiguousarray(data.T), chunks=-1).T,
+        "sliced": lambda: da.from_array(X[:300], chunks=-1)[:, ::2],
+        "with empty blocks": lambda: da.from_array(data, chunks=((0, 100, 0, 200, 0), -1)),
+    }[kind]()
+    selection = ps.select(given, 10, ridge=1e-3, client=shared.client)
+    np.testing.assert_array_equal(selection.pairs, ps.select(data, 10, ridge=1e-3).pairs)
+
+
+def test_what_is_wrong_with_a_dask_array(shared):
+    array = da.from_array(X[:300], chunks=(100, -1))
+    kept = da.from_array(np.ones(20, dtype=bool), chunks=-1)
+    for given, match in (
+        (da.ma.masked_greater(array, 1.0), "X is a masked array"),
+        (array[:, kept], "unknown shape"),
+        (array[:, 0], "two dimensions"),
+        (array[:, :0], "no feature columns"),
+        (array.map_blocks(lambda block: block[1:], meta=X[:0]), r"shape \(99, 20\), but its chunks say \(100, 20\)"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            ps.select(given, 3, client=shared.client)
+
+
 def test_blocks_that_a_worker_holds_are_one_table():
     for cuts in ([0], [0, 1000, 1700]):
         held = features.BlocksInMemory(np.array(cuts), np.split(X, cuts[1:]))

@@ -85,3 +85,14 @@ def test_missing_numbers_are_refused_by_column_and_count_wherever_features_are_t
             fitted.rank(X)
     with pytest.raises(ValueError, match=told):
         ps.select(X, 1)
+
+
+def test_what_is_not_computed_yet_is_refused():
+    class DaskFrame:
+        def to_dask_array(self, lengths):
+            raise NotImplementedError
+
+    with pytest.raises(ValueError, match=r"pass X\.collect\(\)"):
+        as_features(pl.LazyFrame({"x": [1.0, 2.0]}))
+    with pytest.raises(ValueError, match=r"pass X\.compute\(\), or X\.to_dask_array\(lengths=True\)"):
+        as_features(DaskFrame())

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data.features import Features, InMemory, TooLargeToCopy
-from pairsmith.data.user_features import check_exact_features
+from pairsmith.data.user_features import check_exact_features, check_shape
 from pairsmith.engine.scan import Scan
 
 try:
@@ -23,7 +23,7 @@ try:
 except ImportError:
     raise ValueError("client needs Dask; pip install 'pairsmith[distributed]'") from None
 
-from pairsmith.cluster.features import File, OnWorkers, SentBlocks, describe
+from pairsmith.cluster.features import File, OnWorkers, SentBlocks, as_block, describe
 from pairsmith.cluster.scan import InTasks
 from pairsmith.cluster.submit import Submitter, mismatch
 
@@ -76,6 +76,8 @@ class Cluster:
     def __init__(self, client: Any) -> None:
         if not isinstance(client, distributed.Client) or client.asynchronous:
             raise ValueError(f"client must be a dask.distributed.Client that is not asynchronous, got {client!r}")
+        if client.status != "running":
+            raise ValueError(f"client is {client.status}; connect a new one")
         self.client = client
         self.submitter = Submitter(client, _timeout())
         try:
@@ -120,10 +122,12 @@ class Cluster:
             features = OnWorkers(self.submitter, file.shape, np.dtype(file.dtype))
             check_exact_features(features)
             return features, ids
-        if X.ndim != 2 or np.isnan(X.shape[0]):
+        if np.isnan(X.shape).any():
             raise ValueError("X is a dask array of unknown shape; call X.compute_chunk_sizes() first")
+        check_shape(X.shape, X.dtype)
         X = X.rechunk({0: "auto", 1: -1}) if len(X.chunks[1]) > 1 else X
-        blocks = self.client.compute(X.to_delayed().ravel().tolist())
+        parts = zip(X.to_delayed().ravel(), X.chunks[0], strict=True)
+        blocks = self.client.compute([dask.delayed(as_block)(part, (rows, X.shape[1])) for part, rows in parts])
         self.submitter.stored = SentBlocks(np.cumsum([0, *X.chunks[0][:-1]]), X.shape[1], blocks)
         distributed.wait(blocks, timeout=self.submitter.patience)
         features = OnWorkers(self.submitter, X.shape, X.dtype)

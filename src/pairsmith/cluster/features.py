@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pairsmith.cluster.cache import CACHE, buffer
 from pairsmith.cluster.kernels import read_rows
-from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.arrays import Floats, Ints, refuse_masked
 from pairsmith.data.features import Result, Which, rows_in_a_block
 from pairsmith.data.user_features import check_shape
 from pairsmith.engine.top_pairs import Items
@@ -219,6 +219,19 @@ class SentBlocks:
                 if time.monotonic() > deadline:
                     raise OSError(f"the features could not be sent to the workers ({error}); are they alive?") from None
                 time.sleep(0.5)
+
+
+def as_block(part: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
+    """Return a block of a Dask array as tasks read it: a plain array, row after row in memory.
+
+    Blocks of transposed arrays and of data frames come column after column. What a block is may differ from what its
+    array says of it, so it is checked here.
+    """
+    refuse_masked(part, "X")
+    block = np.ascontiguousarray(part)
+    if block.shape != shape:
+        raise ValueError(f"X: a block of the dask array has the shape {block.shape}, but its chunks say {shape}")
+    return block
 
 
 def _on_blocks(function: Callable[..., Result], first: Ints, blocks: list[npt.NDArray[Any]], *args: Any) -> Result:

@@ -128,6 +128,10 @@ def checked_table(X: Any) -> tuple[Any, Any]:
 def _refuse_lazy(X: Any) -> None:
     if hasattr(X, "collect"):
         raise ValueError("X is a lazy frame; pass X.collect()")
+    if hasattr(X, "to_dask_array"):
+        raise ValueError(
+            "X is a Dask data frame; pass X.compute(), or X.to_dask_array(lengths=True) where select is given a client"
+        )
 
 
 def _refuse_words(frame: Any) -> None:
