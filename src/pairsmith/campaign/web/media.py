@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Annotated, Any, BinaryIO
 
@@ -13,7 +14,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, HTTPException, Request
 from fastapi import Path as InPath
 from fastapi.responses import Response, StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from pairsmith.campaign import leases, thumbnails
 from pairsmith.campaign.media_files import MEDIA, MediaError, ending, open_file
@@ -79,20 +80,30 @@ def media(store: Store, access: Access) -> APIRouter:
 
 
 class _Streamed(StreamingResponse):
-    """A piece of an open file, which is closed however the response ends."""
+    """A piece of an open file, which is closed however the response ends.
+
+    Where the file turns out to be shorter, or cannot be read any more, the response stays unfinished: the server then
+    closes the connection, and nobody takes what was sent for all of it.
+    """
 
     def __init__(self, file: BinaryIO, length: int, **options: Any) -> None:
-        super().__init__(self._pieces(length), **options)
-        self.file = file
+        super().__init__(self._pieces(), **options)
+        self.file, self.missing = file, length
 
-    def _pieces(self, length: int) -> Iterator[bytes]:
-        while length > 0 and (piece := self.file.read(min(length, PIECE))):
-            length -= len(piece)
-            yield piece
+    def _pieces(self) -> Iterator[bytes]:
+        with suppress(OSError):
+            while self.missing > 0 and (piece := self.file.read(min(self.missing, PIECE))):
+                self.missing -= len(piece)
+                yield piece
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_unless_cut_short(message: Message) -> None:
+            ends = message["type"] == "http.response.body" and not message.get("more_body", False)
+            if not (ends and self.missing):
+                await send(message)
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_unless_cut_short)
         finally:
             self.file.close()
 
@@ -102,7 +113,7 @@ def _respond(file: BinaryIO, media_type: str, request: Request) -> Response:
     found = os.fstat(file.fileno())
     size, tag = found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
     headers = CACHED | {"Accept-Ranges": "bytes", "ETag": tag}
-    if request.headers.get("if-none-match") == tag:
+    if tag in request.headers.get("if-none-match", ""):  # among others, or weak, as proxies that compress make it
         file.close()
         return Response(status_code=304, headers=headers)
     status, first, last = 200, 0, size - 1
