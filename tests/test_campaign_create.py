@@ -179,6 +179,18 @@ def test_files_that_are_not_what_they_claim_are_named(run, folder):
     assert "3.png', which is not there, or cannot be read" in run(*CREATE, "--show", "image:path")[2]
 
 
+def test_addresses_are_no_files(run, folder):
+    items = pd.read_csv("items.csv")
+    items.loc[2, "path"] = "https://example.org/a.png"
+    items.to_csv("odd.csv", index=False)
+    for features in (["--features", "f_*"], []):
+        made = run(
+            "campaign", "create", "c.db", "--items", "odd.csv", "--show", "image:path", "--question", "?", *features
+        )
+        told = "odd.csv: --show image:path has the address 'https://example.org/a.png' in row 3; download the files"
+        assert (made[0], told in made[2], made[2].count("\n")) == (2, True, 1), made
+
+
 def test_features_are_the_columns_that_are_not_shown(folder):
     pd.read_csv("items.csv").drop(columns=["path", "prompt"]).to_csv("few.csv", index=False)
     items, shown, _ = read_items_and_parts(folder / "few.csv", ["text:note"])

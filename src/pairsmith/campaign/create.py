@@ -21,7 +21,7 @@ from pairsmith.campaign.answers import pairs_to_ask
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.goals import Goals
 from pairsmith.campaign.items import StoredItems
-from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, relative
+from pairsmith.campaign.media_files import MEDIA, MediaError, open_file, refuse_addresses, relative
 from pairsmith.campaign.prompts import Authors, Prompts
 from pairsmith.campaign.rounds import Round, next_round
 from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
@@ -286,6 +286,9 @@ def read_shown(path: Path, wanted: Sequence[tuple[str, str]]) -> pd.DataFrame:
     for column in columns:
         if column not in table.columns:
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
+    for kind, column in wanted:
+        if kind in MEDIA:
+            refuse_addresses(table[column], f"{path}: --show {kind}:{column}")
     empty = table[columns].isna() | (table[columns].astype(str).apply(lambda texts: texts.str.strip()) == "")
     if columns and empty.all(axis=1).any():
         row = table.index[int(np.argmax(empty.all(axis=1)))] + 1

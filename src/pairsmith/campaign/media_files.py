@@ -41,6 +41,14 @@ def ending(path: str) -> str:
     return os.path.splitext(path)[1].lower()
 
 
+def refuse_addresses(paths: Iterable[Any], where: str) -> None:
+    """Refuse web addresses where files are wanted: nothing is downloaded."""
+    for row, path in enumerate(paths, 1):
+        if re.match(r"(https?|ftp|file|data|s3|gs):", str(path), re.IGNORECASE):
+            start = str(path)[:60]
+            raise ValueError(f"{where} has the address {start!r} in row {row}; download the files and name those")
+
+
 def relative(root: str, path: str) -> str:
     """This file, links resolved, as seen from the folder `root`, in which it must lie."""
     try:
