@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from playwright.sync_api import expect
 
 from browsing import DESKTOP, PHONE, accessible, answerable, open_page
-from campaigns import items_of
+from campaigns import BEGINNINGS, items_of
 from pairsmith.campaign import schema
 from pairsmith.campaign.create import create
 from pairsmith.campaign.demo import png
@@ -294,3 +294,19 @@ def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path
         assert page.evaluate(scrolled) > 0  # the same prompt stays
         context.close()
     store.close()
+
+
+def test_files_that_cannot_be_loaded_say_so(at_page, tmp_path):
+    (tmp_path / "broken.png").write_bytes(BEGINNINGS[".png"])
+    (tmp_path / "broken.wav").write_bytes(BEGINNINGS[".wav"])
+    parts = [[("image", "broken.png"), ("audio", "broken.wav"), ("text", "A text.")]] * 12
+    with at_page(DESKTOP, parts=parts) as (page, _):
+        told = page.get_by_text("This file could not be loaded. Skip this pair")
+        expect(told).to_have_count(4)
+        expect(page.get_by_text("A text.")).to_have_count(2)
+        accessible(page)
+        answerable(page)
+        page.keyboard.press("+")  # there is nothing to zoom
+        before = lease_of(page)
+        page.get_by_role("button", name="Skip").click()
+        page.wait_for_function(f"() => document.getElementById('pair').dataset.lease !== '{before}'")

@@ -17,7 +17,10 @@ function soundOf(part) {
     for (const other of document.querySelectorAll("audio")) if (other !== element) other.pause();
   });
   element.src = part.url;
-  return element;
+  const frame = document.createElement("div");
+  frame.className = "sound";
+  frame.append(element);
+  return frame;
 }
 
 function textOf(part) {
@@ -29,7 +32,19 @@ function textOf(part) {
   return element;
 }
 
-const makers = { image: (part) => pictureOf(part.url), audio: soundOf };
+// A file that cannot be loaded says so, and what to do: nobody can judge what they do not see or hear.
+function sayIfNotLoaded(frame) {
+  frame.querySelector("img, audio").addEventListener("error", () => {
+    frame.className = "text";
+    frame.textContent = say("not_loaded");
+  });
+  return frame;
+}
+
+const makers = {
+  image: (part) => sayIfNotLoaded(pictureOf(part.url)),
+  audio: (part) => sayIfNotLoaded(soundOf(part)),
+};
 
 // Elements are made when a pair arrives, so that its pictures load before it is shown. The same pair, with another
 // question, keeps those of the one before it: what was zoomed, scrolled or played stays so.
