@@ -190,6 +190,16 @@ def test_a_writer_that_hangs_does_not_stop_the_others_for_ever(new_database, mak
     people.invite(store, "anna")
 
 
+@pytest.mark.parametrize("options", ["default_transaction_read_only%3Don", "role%3Dpg_read_all_data"])
+def test_a_database_that_cannot_be_written_to_says_so_and_is_read(new_database, make, options):
+    target = new_database()
+    make(target)
+    with pytest.raises(CampaignError, match="cannot be written to; grant"):
+        Store(f"{target}?options=-c{options}")
+    with Store(f"{target}?options=-c{options}", changes=False) as store:
+        assert len(take_snapshot(store).planned) == 10
+
+
 def test_equal_answers_stand_in_the_order_in_which_they_came(target, make):
     store = make(target)
     outcomes = [1, -1, 0, 1, 1, -1] * 20

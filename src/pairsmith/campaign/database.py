@@ -19,6 +19,10 @@ from pairsmith.campaign import is_url, migrations, schema
 from pairsmith.campaign.schema import campaign, items, pairs, tables
 
 APPLICATION = 0x70616972  # "pair": marks our SQLite files
+_MAY_WRITE = (  # for PostgreSQL
+    "SELECT has_table_privilege('answers', 'INSERT') AND has_table_privilege('campaign', 'UPDATE')"
+    " AND current_setting('transaction_read_only') = 'off'"
+)
 _PATIENCE = 10  # seconds to wait for somebody else's transaction
 
 
@@ -203,7 +207,7 @@ def _damage(connection: sa.Connection) -> str:
 def open_existing(target: str, changes: bool = True) -> sa.Engine:
     """The campaign at this place, brought to this version; what is not ours, damaged or newer is left untouched.
 
-    Without `changes`, a file that cannot be written to will do.
+    Without `changes`, a file or a database that cannot be written to will do.
     """
     check_kind(target)
     copied = not is_url(target) and not _check_file(Path(target), changes)
@@ -215,6 +219,11 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
                     raise CampaignError(f"{shown(target)} holds no campaign; make one with pairsmith campaign create")
                 if not is_url(target) and (damage := _damage(connection)):
                     raise CampaignError(f"{target} is damaged ({damage}); restore it from a backup")
+                if is_url(target) and changes and not connection.exec_driver_sql(_MAY_WRITE).scalar_one():
+                    raise CampaignError(
+                        f"{shown(target)} cannot be written to; grant its user INSERT and UPDATE on all tables, in a"
+                        " database that is not read-only"
+                    )
                 version = connection.execute(sa.select(campaign.c.version)).scalar_one()
             if version > schema.VERSION:
                 raise CampaignError(
