@@ -5,6 +5,10 @@ bound (`until`), at a time (`deadline`), or when an organiser closes it; for one
 their own (`quota`). Then no more pairs are handed out. Those that are out may still be answered, but after a close or
 a deadline each person gives one answer more (`leases.answer`). Of several questions the answer to each is an answer,
 and doubt is the largest of them all.
+
+A budget counts the answers that count everywhere else: not those that were taken back or struck out, nor those of
+excluded people. A quota counts what its person gave here, excluded or not. Each open lease reserves one answer of both
+until it expires, so neither can be overspent by answering.
 """
 
 from __future__ import annotations
@@ -75,8 +79,14 @@ class Course:
     quota: int | None  # of this person
     gold_rate: float
     over: str | None  # why no more pairs are handed out to them: a state, or the name of a goal
-    spoken_for: bool  # whether the answers that are left to give are being given
+    budget_room: int  # answers to the budget that are neither given nor reserved by a lease; MOST without a budget
+    quota_room: int  # the same of this person's quota
     wording: int | None  # the number of the question and instructions as they are now; None: the first
+
+    @property
+    def room(self) -> int:
+        """How many more answers can be reserved for this person."""
+        return min(self.budget_room, self.quota_room)
 
 
 def course(connection: sa.Connection, now: int, person: int | None = None) -> Course:
@@ -89,13 +99,15 @@ def course(connection: sa.Connection, now: int, person: int | None = None) -> Co
         over = "deadline"
     if over is None and goals.until is not None and _doubt(found) < goals.until:
         over = "until"
-    spoken_for = False
+    room = {"answers": MOST, "quota": MOST}
     for name, goal, counts in (("answers", goals.answers, sql.GIVEN), ("quota", quota, sql.GIVEN_BY)):
-        if over is None and goal is not None and (name == "answers" or person is not None):
-            given, being = connection.execute(counts, {"now": now, "person": person}).one()
-            over = name if given >= goal else None
-            spoken_for |= given + being >= goal
-    return Course(found.state, goals, quota, found.gold_rate or 0.0, over, spoken_for, found.wording)
+        if goal is not None and (name == "answers" or person is not None):
+            given, reserved = connection.execute(counts, {"now": now, "person": person}).one()
+            room[name] = goal - given - reserved
+            if over is None and given >= goal:
+                over = name
+    gold_rate = found.gold_rate or 0.0
+    return Course(found.state, goals, quota, gold_rate, over, room["answers"], room["quota"], found.wording)
 
 
 def ended_at(connection: sa.Connection, now: int) -> int | None:

@@ -239,7 +239,7 @@ def _another(store: Store, person: int, holding: list[str], at_once: int, planne
         return lease, planned
     with store.reading() as connection:
         course = goals.course(connection, store.now(), person)
-    if course.over is not None or course.spoken_for:  # what is being given may yet be skipped
+    if course.over is not None or course.room < 1:  # what is being given may yet be skipped
         return None, planned
     if planning.plan_round(store):
         lease = leases.next_pair(store, person, holding, at_once=at_once)

@@ -2,7 +2,8 @@
 
 A pair is leased to a person; an answer belongs to a lease, so that an answer sent twice counts once, and an answer to
 what was not shown has no place to go. Where there are several questions, a person is given a pair with all of them at
-once, a lease each; what is left of them by whoever goes away is given to others.
+once, a lease each; what is left of them by whoever goes away is given to others. Where a budget or quota has room for
+fewer answers than a pair has questions, the first questions are given, and the others stay open.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
             if lease.token not in holding:
                 connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
                 return _shown(lease.token, lease, lease.left, wording)
-        if len({(lease.first, lease.second) for lease in held}) >= at_once or course.spoken_for:
+        if len({(lease.first, lease.second) for lease in held}) >= at_once or course.room < 1:
             return None
         pair, its_questions = gold.draw(connection, store, person, course.gold_rate), sql.ALL_QUESTIONS_OF
         if pair is None:
@@ -67,7 +68,7 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
         if len(store.settings.questions) > 1:
             same = {"first": pair.first, "second": pair.second, "now": now, "person": person}
             asked = list(connection.execute(its_questions[store.settings.repeats], same))
-        return _hand_out(connection, person, asked, expires, pair.why, wording)
+        return _hand_out(connection, person, asked[: course.room], expires, pair.why, wording)
 
 
 def _hand_out(
@@ -102,14 +103,17 @@ def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
     kept = []
     with store.writing() as connection:
         course, ended = goals.course(connection, now, person), goals.ended_at(connection, now) is not None
+        room = course.room
         for token in tokens:
             lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
             if lease is None or lease.state != "open" or (ended and lease.expires <= now):
                 continue
-            if not _went_to_others(connection, lease, now):
-                if course.over is None and not course.spoken_for:
-                    _hold(connection, lease, now, until=_end_of_a_lease(store, now))
-                kept.append(token)
+            if _is_lost(connection, lease, now, room):
+                continue
+            kept.append(token)
+            if course.over is None and course.budget_room > 0:
+                _hold(connection, lease, now, until=_end_of_a_lease(store, now))
+                room -= lease.expires <= now
     return kept
 
 
@@ -165,8 +169,10 @@ def answer(
             raise Refused(422, "strength goes with left and right, in campaigns made with --graded; leave it out")
         if comment and not store.settings.comments:
             raise Refused(422, "this campaign takes no comments; leave it out")
-        if choice != "skip" and _went_to_others(connection, lease, now):
-            raise Refused(409, "this pair waited too long and went to somebody else; here is another")
+        if choice != "skip" and lease.expires <= now:
+            room = goals.course(connection, now, person).room
+            if _is_lost(connection, lease, now, room):
+                raise Refused(409, "this pair waited too long and went to somebody else; here is another")
         outcome = None if choice == "skip" else _outcome(lease, choice)
         given = {
             "lease": lease.id,
@@ -190,7 +196,7 @@ def undo(store: Store, person: int, token: str) -> Lease:
     now = store.now()
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
-        course = goals.course(connection, now)
+        course = goals.course(connection, now, person)
         if course.state == "closed":
             raise Refused(409, "the campaign is closed; its answers stand")
         if lease.state == "undone":  # asked twice
@@ -207,6 +213,9 @@ def undo(store: Store, person: int, token: str) -> Lease:
         if last.outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1})
         expires = _end_of_a_lease(store, now)
+        # A skip reserved nothing any more. Its pair shown again takes the place of another that this person holds.
+        if last.outcome is None and course.room < 1 and not _give_back_newest(connection, person, now):
+            expires = now
         shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, course.wording, again=True)
     return _shown(shown_again, lease, lease.left, course.wording)
 
@@ -253,9 +262,22 @@ def _for_a_newcomer(connection: sa.Connection, store: Store, person: int, now: i
     return connection.execute(sql.FOR_A_NEWCOMER[store.settings.repeats], {"person": person, "now": now}).first()
 
 
-def _went_to_others(connection: sa.Connection, lease: Any, now: int) -> bool:
-    """Whether this lease expired, and others hold all that is wanted of its pair."""
-    if lease.expires > now or lease.why == GOLD:
+def _give_back_newest(connection: sa.Connection, person: int, now: int) -> bool:
+    """Expire the newest lease that this person holds; False where there is none."""
+    held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
+    if not held:
+        return False
+    connection.execute(sql.EXPIRE, {"lease": max(lease.id for lease in held), "now": now})
+    return True
+
+
+def _is_lost(connection: sa.Connection, lease: Any, now: int, room: int) -> bool:
+    """Whether this lease expired and its answer went to others: the pair's, or the last of a budget or quota."""
+    if lease.expires > now:
+        return False
+    if room < 1:
+        return True
+    if lease.why == GOLD:
         return False
     others = connection.execute(sql.BEING_ANSWERED, {"pair": lease.pair, "now": now}).scalar_one()
     return bool(lease.wanted <= others)

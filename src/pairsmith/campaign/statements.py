@@ -66,6 +66,7 @@ TAKE_UP = (  # a lease that was abandoned
     .where(leases.c.id == _given("lease"))
     .values(expires=_given("until"), why=_given("reason"), wording=_given("shown"))
 )
+EXPIRE = leases.update().where(leases.c.id == _given("lease")).values(expires=_given("now"))
 CLOSE = leases.update().where(leases.c.id == _given("lease")).values(state=_given("how"))
 _of_two = (items.c.row == _given("one")) | (items.c.row == _given("other"))
 LEAN_OF_TWO = sa.select(items.c.row, items.c.lean).where(_of_two)
@@ -128,7 +129,10 @@ COURSE = sa.select(  # what decides whether this person gets another pair
 _closed = sa.select(sa.func.max(changes.c.at)).where(changes.c.what == "close").scalar_subquery()
 END = sa.select(campaign.c.state, campaign.c.goals, _closed.label("closed_at"))
 _being_given = sa.select(sa.func.count()).where(_live)
-GIVEN = sa.select(_counted.scalar_subquery(), _being_given.scalar_subquery())  # answers, and pairs that are out
+# How many answers were given, and how many are being given: those that count towards the budget, and one person's own.
+GIVEN = sa.select(
+    _counted.where(of_those_who_count).scalar_subquery(), _being_given.where(of_those_who_count).scalar_subquery()
+)
 GIVEN_BY = sa.select(_counted.where(_held_here).scalar_subquery(), _being_given.where(_own).scalar_subquery())
 ITEMS = sa.select(sa.func.count()).select_from(items)
 GROUP_SIZES = sa.select(sa.func.count()).select_from(items).group_by(items.c.grouped)
