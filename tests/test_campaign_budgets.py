@@ -372,3 +372,21 @@ def test_who_is_excluded_uses_up_nothing_of_the_budget(target, make):
     assert (count.given, count.own) == (7, {anna: 4, ben: 7})
     corrections.exclude(store, "p0", excluded=False)
     assert goals.described(store)["goals"] == ["11 of 7 answers to all questions"]
+
+
+def test_answers_that_do_not_count_are_told_beside_the_budget(target, make):
+    store = make(target, goals=Goals(answers=9))
+    for person, answers in zip(invite_people(store, 3), (3, 2, 1), strict=True):
+        for _ in range(answers):
+            answer_next(store, "left", person)
+
+    def told():
+        (line,) = goals.described(store)["goals"]
+        return line
+
+    assert told() == "6 of 9 answers"
+    corrections.strike(store, 1)
+    assert told() == "5 of 9 answers (of 6 given, 1 struck out does not count)"
+    corrections.exclude(store, "p1")
+    assert told() == "3 of 9 answers (of 6 given, 2 of excluded people and 1 struck out do not count)"
+    assert dashboard.count(store)["answers"] == 3

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign import counted
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.corrections import log
+from pairsmith.campaign.corrections import left_out, log
 from pairsmith.campaign.database import Refused
 from pairsmith.campaign.schema import SECOND, campaign
 
@@ -270,11 +270,14 @@ def described(store: Store) -> dict[str, Any]:
     with store.reading() as connection:
         now = course(connection, store.now())
         given, _ = connection.execute(sql.GIVEN, {"now": store.now()}).one()
+        struck, excluded = left_out(connection)
         found = connection.execute(sql.COURSE, {"person": None}).one()
     goals = now.goals
     several = len(store.settings.questions) > 1
     to = " to all questions" if several else ""
-    lines = [] if goals.answers is None else [f"{given} of {counted(goals.answers, 'answer')}{to}"]
+    lines = []
+    if goals.answers is not None:
+        lines.append(f"{given} of {counted(goals.answers, 'answer')}{to}{_not_counted(given, struck, excluded)}")
     if goals.until is not None:
         each = " of each question" if several else ""
         lines.append(f"until doubt{each} is below {100 * goals.until:.4g}% ({_doubt_so_far(found)})")
@@ -283,3 +286,12 @@ def described(store: Store) -> dict[str, Any]:
     if goals.quota is not None:
         lines.append(f"{counted(goals.quota, 'answer')} each person")
     return {"state": now.state, "over": now.over, "goals": lines, "given": given, "goal": goals.answers}
+
+
+def _not_counted(given: int, struck: int, excluded: int) -> str:
+    """Return why fewer answers count than people gave, or nothing where all count."""
+    reasons = [f"{excluded} of excluded people"] * bool(excluded) + [f"{struck} struck out"] * bool(struck)
+    if not reasons:
+        return ""
+    do = "does" if excluded + struck == 1 else "do"
+    return f" (of {given + excluded + struck} given, {' and '.join(reasons)} {do} not count)"

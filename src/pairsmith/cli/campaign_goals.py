@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Answers = Annotated[
     str | None,
-    typer.Option(help="Over after so many answers of everybody; the answer to each question is one.", metavar="COUNT"),
+    typer.Option(help="Over after so many answers that count; the answer to each question is one.", metavar="COUNT"),
 ]
 Until = Annotated[
     str | None,

@@ -128,10 +128,10 @@ class Pair(BaseModel):
 class Progress(BaseModel):
     model_config = like(**PROGRESS)
 
-    answers: int = Field(description="Answers of everybody.")
-    yours: int = Field(description="Answers that you gave here; imported ones are not among them.")
+    answers: int = Field(description="Answers of everybody that count; those of excluded people do not.")
+    yours: int = Field(description="Answers that you gave here, whether or not they count; no imported ones.")
     wanted: int = Field(description="Answers still to be given to the pairs planned so far.")
-    goal: int | None = Field(description="Answers of everybody after which the campaign is over; null: no such goal.")
+    goal: int | None = Field(description="The number of `answers` at which it is over; null: no such goal.")
     quota: int | None = Field(description="Answers of yours after which you are done; null: no such goal.")
     undo: str | None = Field(description="The lease whose answer you may take back.")
 
