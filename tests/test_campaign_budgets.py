@@ -31,7 +31,7 @@ THREE = ["Which is better?", "Which is longer?", "Which is older?"]
 
 
 class Count(SimpleNamespace):
-    """What was given and what is out: of everybody who counts, and of each person."""
+    """What was given and what is out: of everybody who counts, and of each person here, without imported answers."""
 
     @classmethod
     def of(cls, store):
@@ -40,10 +40,11 @@ class Count(SimpleNamespace):
         answered = [row for row in rows if row.state == "answered"]
         out = [row for row in rows if row.state == "open" and row.expires > store.now()]
         counted = [row for row in answered if not row.excluded]
+        here = [row for row in answered if row.expires != schema.MADE_ELSEWHERE]
         own, held = {}, {}
-        for row in answered:
+        for row in here:
             own[row.person] = own.get(row.person, 0) + 1
-        for row in [*answered, *out]:
+        for row in [*here, *out]:
             held[row.person] = held.get(row.person, 0) + 1
         return cls(given=len(counted), spent=len(counted) + sum(not row.excluded for row in out), own=own, held=held)
 
