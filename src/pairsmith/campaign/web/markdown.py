@@ -1,23 +1,71 @@
-"""Markdown as HTML that can do no harm."""
+"""Render Markdown as HTML that can do no harm and leaves no text out."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
+from html import escape
+from itertools import accumulate, pairwise
+from typing import Any
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
 
+MAX_BLOCK_DEPTH = 30  # blocks in blocks; a list counts twice, for itself and for its item. Parsing time grows with it
+MAX_DEPTH = 100  # elements in elements; browsers leave out what is nested some hundreds deep
+_SCHEMES = ("http", "https", "mailto")
 _TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre", "blockquote", "ul",
          "ol", "li", "a", "table", "thead", "tbody", "tr", "th", "td"}  # fmt: skip
+_WORD = re.compile(r"[^\W_]+")
 
 
 @lru_cache(2048)
 def render(markdown: str) -> str:
-    """Markdown as HTML that can do no harm: no HTML of its own, no pictures from elsewhere, links only to the web."""
-    html = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).render(markdown)
+    """Return harmless HTML that shows all of the text.
+
+    HTML in the source is shown as text. Pictures become links, and only links to the web are links. A text that
+    Markdown would cut, such as one that is nested too deeply, is shown as it was written.
+    """
+    parser = _parser()
+    env: dict[str, Any] = {}
+    tokens = parser.parse(markdown, env)
+    if not _shows_everything(markdown, tokens):
+        return f'<pre class="source">{escape(markdown)}</pre>\n'
     return nh3.clean(
-        html,
+        parser.renderer.render(tokens, parser.options, env),
         tags=_TAGS,
         attributes={"a": {"href", "title"}, "ol": {"start"}},
-        url_schemes={"http", "https", "mailto"},
+        url_schemes=set(_SCHEMES),
     )
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_BLOCK_DEPTH})
+    parser.enable(["table", "strikethrough"])
+    parser.disable(["image", "reference"])  # a picture would load from elsewhere; a definition is not shown at all
+    parser.validateLink = lambda url: url.lower().startswith(  # type: ignore[method-assign]
+        tuple(f"{scheme}:" for scheme in _SCHEMES)
+    )
+    parser.add_render_rule("fence", _fence)
+    return parser
+
+
+def _fence(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
+    """Return a block of code below the words that follow its opening fence."""
+    info = tokens[at].info.strip()
+    return (f"<p><code>{escape(info)}</code></p>\n" if info else "") + renderer.fence(tokens, at, options, env)
+
+
+def _shows_everything(markdown: str, tokens: list[Token]) -> bool:
+    """Return whether the parsed blocks hold each word of the source, and are shown with all that they hold."""
+    flat = [part for token in tokens for part in (token, *(token.children or []))]
+    if max(accumulate(token.nesting for token in flat), default=0) > MAX_DEPTH:
+        return False
+    if any(a.type == "link_open" and b.type == "link_close" for a, b in pairwise(flat)):  # a link that nobody sees
+        return False
+    parsed = Counter(word for token in tokens for word in _WORD.findall(f"{token.info} {token.content}"))
+    return Counter(_WORD.findall(markdown)) <= parsed
