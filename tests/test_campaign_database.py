@@ -3,6 +3,8 @@
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -13,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from campaigns import answer_next, answers_of
-from pairsmith.campaign import answers, database, leases, people, schema
+from pairsmith.campaign import answers, database, is_campaign, leases, media_files, people, schema
 from pairsmith.campaign.database import CampaignError
 from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
@@ -207,3 +209,60 @@ def test_equal_answers_stand_in_the_order_in_which_they_came(target, make):
     with store.writing() as connection:  # PostgreSQL moves rows that are changed
         connection.execute(sa.update(schema.leases).where(schema.leases.c.id < 9).values(again=True))
     assert take_snapshot(store).answers["outcome"].tolist() == outcomes
+
+
+LOOKS = {
+    "opened again": lambda folder: Store(str(folder / "t.db")).close(),
+    "opened by a link": lambda folder: Store(str(folder / "link.db")).close(),
+    "read by a link": lambda folder: Store(str(folder / "link.db"), changes=False).close(),
+    "copied": lambda folder: database.open_to_copy(folder / "t.db").close(),
+    "looked at": lambda folder: is_campaign(str(folder / "other name")),
+    "shown": lambda folder: _show(folder / "x.png"),
+}
+
+
+def _show(picture):
+    with pytest.raises(media_files.MediaError, match="link to a database"):
+        media_files.open_file(str(picture.parent.resolve()), picture.name, "image")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_look_at_a_file_that_is_open_does_not_drop_its_locks(tmp_path, make, look):
+    """Without its locks, another process would take the campaign for closed, and remove its log at the end."""
+    for link in ("link.db", "other name", "x.png"):
+        (tmp_path / link).symlink_to("t.db")
+    store = make(str(tmp_path / "t.db"))
+    answer_next(store)
+    LOOKS[look](tmp_path)
+    elsewhere = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+        "print(*c.execute('SELECT count(*) FROM answers').fetchone()); c.close()"
+    )
+    found = subprocess.run([sys.executable, "-c", elsewhere, str(tmp_path / "t.db")], capture_output=True, check=True)
+    assert found.stdout == b"1\n"
+    assert (tmp_path / "t.db-wal").exists()
+    answer_next(store)
+    assert len(take_snapshot(store).answers) == 2
+
+
+def test_a_file_with_two_names_is_refused(tmp_path, make):
+    make(str(tmp_path / "t.db")).close()
+    os.link(tmp_path / "t.db", tmp_path / "second.db")
+    for name in ("t.db", "second.db"):
+        unharmed(tmp_path / name, f"{name} has another name, a hard link to it; remove one of the two names")
+        with pytest.raises(CampaignError, match="hard link"):
+            Store(str(tmp_path / name), changes=False)
+    (tmp_path / "second.db").unlink()
+    Store(str(tmp_path / "t.db")).close()
+
+
+def test_looking_leaves_nothing_beside_a_file(tmp_path):
+    with sqlite3.connect(tmp_path / "other") as other:
+        other.execute("PRAGMA journal_mode=WAL")
+        other.execute("CREATE TABLE campaign (id)")
+    other.close()
+    (tmp_path / "empty").touch()
+    (tmp_path / "a#b?c%20.csv").write_text("id,x\n1,2\n")
+    before = sorted(os.listdir(tmp_path))
+    assert [is_campaign(str(tmp_path / name)) for name in before] == [False, False, True]
+    assert sorted(os.listdir(tmp_path)) == before

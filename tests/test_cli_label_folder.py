@@ -40,6 +40,7 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
     for name in ("one", "two"):
         make(str(tmp_path / f"{name}.db"), question=f"{name}?").close()
     (tmp_path / "other.db").write_text("something else")
+    (tmp_path / "link.db").symlink_to("one.db")
     process = subprocess.Popen(
         [sys.executable, "-m", "pairsmith.cli", "label", str(tmp_path), "--no-open", "--port", "0"],
         stdout=subprocess.PIPE,
@@ -56,6 +57,7 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
         ports = dict(re.findall(r">(\w+)\?</td>.*?:(\d+)/\">Label", page, re.DOTALL))
         assert ports.keys() == {"one", "two"}
         assert "other.db is no campaign of pairsmith" in page
+        assert "one.db and link.db are the same file; remove the link link.db" in page
         for name, port in ports.items():
             base = f"http://127.0.0.1:{port}"
             pair = httpx.post(f"{base}/api/next", json={}).json()["pair"]
@@ -65,6 +67,9 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
                 other = {"Origin": f"http://127.0.0.1:{ports['two']}"}  # the page of one cannot answer in the other
                 assert httpx.post(f"{base}/api/answer", json=given, headers=other).status_code == 403
                 assert httpx.post(f"{base}/api/answer", json=given).json()["counted"]
+                beside = [sys.executable, "-m", "pairsmith.cli", "campaign", "export", f"{tmp_path}/one.db"]
+                assert subprocess.run(beside, cwd=tmp_path, capture_output=True, check=True).stdout.startswith(b"Wrote")
+                assert httpx.post(f"{base}/api/next", json={}).status_code == 200
         process.terminate()
         out, _ = process.communicate(timeout=30)
         assert out.endswith(f"Stopped. Every answer is in its campaign, 2 files of {tmp_path}.\n")

@@ -43,6 +43,9 @@ What people see:
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 ENDINGS = (".db", ".sqlite", ".sqlite3")  # of an SQLite file
 
@@ -61,12 +64,22 @@ def is_campaign(target: str) -> bool:
     """Whether this means a database rather than a table: a URL, an SQLite file, or what would be the name of one."""
     if "://" in target or target.endswith(ENDINGS):
         return True
-    if target.startswith(("/dev/stdin", "/dev/fd/")) or not os.path.isfile(
-        target
-    ):  # what comes through a pipe can be read only once
+    if target.startswith(("/dev/stdin", "/dev/fd/")):  # what comes through a pipe can be read only once
         return False
+    return os.path.isfile(target) and application_id(target) is not None
+
+
+def application_id(path: str | os.PathLike[str]) -> int | None:
+    """Return the application id of an SQLite file, or None for any other file.
+
+    SQLite reads it, because a process that has the database open must not open and close the file by other means:
+    on closing any descriptor, POSIX drops all locks that the process holds on the file. SQLite waits with closing its
+    own. An immutable file is read without locks, and nothing is written beside it.
+    """
     try:
-        with open(target, "rb") as file:
-            return file.read(16) == b"SQLite format 3\0"
-    except OSError:
-        return False
+        immutable = f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(immutable, uri=True)) as connection:
+            found: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    except sqlite3.Error:
+        return None
+    return found if os.path.getsize(path) else None  # SQLite takes an empty file for an empty database

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import is_url, migrations, schema
+from pairsmith.campaign import application_id, is_url, migrations, schema
 from pairsmith.campaign.schema import campaign, items, pairs, tables
 
 APPLICATION = 0x70616972  # "pair": marks our SQLite files
@@ -242,21 +241,20 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
 
 
 def _check_file(path: Path, changes: bool) -> bool:
-    """Look at the file itself, before SQLite touches it; whether it can be written to, which `changes` insist on."""
+    """Refuse what is no campaign, without opening the file; return whether it is writable, as `changes` need it."""
     if not path.exists():
         raise CampaignError(f"{path}: there is no such campaign; make one with pairsmith campaign create")
     if path.is_dir():
         raise CampaignError(f"{path} is a folder, not a campaign")
     if not path.is_file():
         raise CampaignError(f"{path} is a device or a pipe, not a campaign")
-    try:
-        with open(path, "rb") as file:
-            head = file.read(72)
-    except OSError as error:
-        raise CampaignError(f"{path} cannot be read: {error.strerror}") from None
-    if head[:16] != b"SQLite format 3\0" or struct.unpack(">I", head[68:72].ljust(4, b"\0"))[0] != APPLICATION:
-        raise CampaignError(f"{path} is no campaign of pairsmith, or its beginning is damaged; name another file")
     effective = os.access in os.supports_effective_ids
+    if not os.access(path, os.R_OK, effective_ids=effective):
+        raise CampaignError(f"{path} cannot be read; give yourself the right to read it")
+    if application_id(path) != APPLICATION:
+        raise CampaignError(f"{path} is no campaign of pairsmith, or its beginning is damaged; name another file")
+    if path.stat().st_nlink > 1:  # SQLite keeps a log for each name, and would miss what the others hold
+        raise CampaignError(f"{path} has another name, a hard link to it; remove one of the two names")
     # SQLite writes beside the file itself, not beside a link to it.
     writable = all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.resolve().parent))
     if changes and not writable:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 from xml.parsers import expat
 
+from pairsmith.campaign import ENDINGS
+
 MEDIA = {
     "image": {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif",
               ".webp": "image/webp", ".avif": "image/avif", ".svg": "image/svg+xml"},
@@ -71,6 +73,8 @@ def open_file(root: str, path: str, kind: str) -> BinaryIO:
     if claimed is None:
         raise MediaError(f"is shown as {kind}; use {', '.join(MEDIA.get(kind, ()))}")
     steps = relative(root, path).split(os.sep)
+    if ending(steps[-1]).startswith(ENDINGS):  # opened by other means than SQLite, a database loses its locks
+        raise MediaError("is a link to a database")
     try:
         file = os.fdopen(_descend(root, steps), "rb", buffering=0)
     except OSError:

@@ -24,6 +24,9 @@ def label_folder(folder: Path, host: str, port: int, for_others: bool, browse: b
     found = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
     if not found:
         raise ValueError(f"{folder} holds no campaign; make one with pairsmith campaign create {folder / 'name.db'}")
+    files: dict[Path, Path] = {}  # the name that each file is served by
+    for path in sorted(found, key=lambda path: (path.is_symlink(), path)):
+        files.setdefault(path.resolve(), path)
     needs_app()
     from pairsmith.campaign.web.app import create_app
     from pairsmith.campaign.web.folder import ByPort, create_listing
@@ -36,7 +39,7 @@ def label_folder(folder: Path, host: str, port: int, for_others: bool, browse: b
         campaigns = []
         for path in found:
             own = opened.enter_context(listen(host, 0))
-            campaigns.append(_opened(path, own.getsockname()[1], trusted, opened))
+            campaigns.append(_opened(path, files[path.resolve()], own.getsockname()[1], trusted, opened))
             if campaigns[-1].store is not None:
                 listeners[own.getsockname()[1]] = own
         served = {listed.port: listed.store for listed in campaigns if listed.store is not None and listed.port}
@@ -59,10 +62,14 @@ def label_folder(folder: Path, host: str, port: int, for_others: bool, browse: b
     say(f"Stopped. Every answer is in its campaign, {counted(len(served), 'file')} of {folder}.")
 
 
-def _opened(path: Path, port: int, trusted: bool, opened: ExitStack) -> Listed:
-    """This campaign, opened until the end, or why it cannot be served."""
+def _opened(path: Path, served: Path, port: int, trusted: bool, opened: ExitStack) -> Listed:
+    """Open a campaign until the end, or say why not. `served` is the one name by which its file is served."""
     from pairsmith.campaign.web.folder import Listed
 
+    if path != served:
+        return Listed(
+            path.name, problem=f"{served.name} and {path.name} are the same file; remove the link {path.name}"
+        )
     try:
         store = opened.enter_context(open_campaign(str(path)))
         check_origin(store, trusted)
