@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from campaigns import PNG, answers_of, items_of
-from pairsmith.campaign import exchange
+from pairsmith.campaign import exchange, label_studio
 from pairsmith.campaign.answers import add
 from pairsmith.campaign.create import create
 from pairsmith.campaign.prompts import Prompts
@@ -125,3 +125,9 @@ def test_a_file_without_annotations_is_told(make_campaign, tasks):
         pytest.raises(ValueError, match=r"^in\.json has no annotations that choose left"),
     ):
         exchange.import_answers(store, Path("in.json"))
+
+
+def test_a_repeated_key_is_refused(tmp_path):
+    (tmp_path / "tasks.json").write_text('[{"data": {"left_id": "a", "left_id": "b"}}]')
+    with pytest.raises(ValueError, match=r"tasks\.json: the key 'left_id' is there twice"):
+        label_studio.read_tasks(tmp_path / "tasks.json", items_of())

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import pairsmith as ps
+from edits import edits, read_or_refused
 from pairsmith.files.checkpoint import Checkpoint
 
 X = np.random.default_rng(0).standard_normal((1200, 8))
@@ -151,3 +152,20 @@ def test_what_may_never_end_is_no_checkpoint(tmp_path):
         with pytest.raises(ValueError, match="is a device or a pipe; name a file"):
             Checkpoint(path, {})
     assert Path("/dev/zero").is_char_device()
+
+
+def test_a_checkpoint_that_was_edited_is_read_or_refused_in_one_line(tmp_path):
+    path = tmp_path / "checkpoint.json"
+    X = np.random.default_rng(0).standard_normal((6, 2))
+    ps.select(X, 3, ridge=1.0, checkpoint=path)
+    for _, edited in edits(json.loads(path.read_text())):
+        path.write_text(json.dumps(edited))
+        with read_or_refused(f"checkpoint {path}"):
+            ps.select(X, 4, ridge=1.0, checkpoint=path)
+
+
+def test_a_repeated_key_makes_no_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint.json"
+    path.write_text('{"pairsmith checkpoint": 1, "problem": {}, "pairs": [], "pairs": [[0, 1]]}')
+    with pytest.raises(ValueError, match="the key 'pairs' is there twice"):
+        Checkpoint(path, {})

@@ -24,6 +24,7 @@ def test_json_lines_keep_numbers_and_texts_as_they_are_written(write):
         ("[1]", "line 2 is no JSON object"),
         ("{" * 100_000, "line 2 is no JSON object"),
         ("\n{", "line 3"),
+        ('{"id": "b", "x": 1, "x": 2}', "line 2: the key 'x' is there twice; keep one"),
     ):
         with pytest.raises(ValueError, match=told):
             read_items(write("broken.jsonl", '{"id": "a", "x": 1}\n' + text))

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
+from edits import edits, read_or_refused
 from simulate import labels_and_answers
 
 
@@ -86,3 +87,26 @@ def test_what_is_no_file_is_no_model(tmp_path):
     for path in (tmp_path, tmp_path / "pipe.json", "/dev/zero"):  # of which some would never end
         with pytest.raises(ValueError, match="is no file"):
             ps.BradleyTerry.load(path)
+
+
+def test_a_model_that_was_edited_is_read_or_refused_in_one_line(tmp_path):
+    path = tmp_path / "model.json"
+    X, data = labels_and_answers()
+    table = pd.DataFrame({"n": X[:, 0], "c": ["a", "b"] * (len(X) // 2), "t": [f"word{x} text" for x in X[:, 1]]})
+    recipe = ps.Recipe.fit(table, text=["t"])
+    features = recipe.apply(table)
+    ps.BradleyTerry().fit(features, **data).save(path, recipe)
+    for _, edited in edits(json.loads(path.read_text())):
+        path.write_text(json.dumps(edited))
+        for load in (ps.BradleyTerry.load, ps.Recipe.load):
+            with read_or_refused(path):
+                repr(load(path))
+
+
+def test_a_repeated_key_makes_no_model(tmp_path):
+    path = tmp_path / "model.json"
+    X, data = labels_and_answers()
+    ps.BradleyTerry().fit(X, **data).save(path)
+    path.write_text(path.read_text().replace('"ridge":', '"ridge": 2, "ridge":'))
+    with pytest.raises(ValueError, match=f"{path}: the key 'ridge' is there twice; keep one"):
+        ps.BradleyTerry.load(path)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
+from edits import edits, read_or_refused
 from pairsmith.model.saved_gaussian_process import PARAMETERS, VERSION, SavedGP
 from test_gaussian_process import drawn
 
@@ -101,3 +102,17 @@ def test_ids_that_json_does_not_give_back_are_refused(ids, tmp_path):
     with pytest.raises(ValueError, match=r"the id of item 0, .* is neither text nor a number"):
         model.save(tmp_path / "model.json")
     assert not (tmp_path / "model.json").exists()
+
+
+def test_a_model_that_was_edited_is_usable_or_refused_in_one_line(tmp_path):
+    path = tmp_path / "model.json"
+    X, _, pairs, outcomes = drawn(9, n=12, count=40)
+    frame = pd.DataFrame(X, index=[f"i{at}" for at in range(len(X))], columns=list("abcd"))
+    ps.BradleyTerryGP().fit(frame, comparisons=pairs, outcomes=outcomes).save(path)
+    for place, edited in edits(json.loads(path.read_text())):
+        path.write_text(json.dumps(edited))
+        with read_or_refused(path):
+            model = ps.BradleyTerryGP.load(path)
+            assert isinstance(model.shares_, dict)
+            if place[0] != "features":
+                model.rank(frame)

@@ -7,7 +7,6 @@ local storage, whose document root is then the folder of the campaign's files.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -26,6 +25,7 @@ from pairsmith.campaign.store import Store
 from pairsmith.campaign.times import read_time, written_time
 from pairsmith.campaign.web.markdown import render
 from pairsmith.files.items import Items
+from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.sources import contents
 
 SERVED = "/data/local-files/?d="  # where Label Studio serves files of its local storage
@@ -156,8 +156,10 @@ def _read_list(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
+        found = parse_json(content)
+    except RepeatedKey as error:
+        raise ValueError(f"{path}: {error}") from None
+    except ValueError:
         raise ValueError(f"{path} is no JSON; export it from Label Studio as JSON") from None
     if not isinstance(found, list) or not all(isinstance(task, dict) for task in found):
         raise ValueError(f"{path}: a list of Label Studio tasks is expected")

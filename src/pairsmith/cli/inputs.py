@@ -174,7 +174,10 @@ def recipe_of(model: Path) -> Recipe | None:
         return None
     from pairsmith.recipe.recipe import Recipe
 
-    return Recipe.from_json(content)
+    try:
+        return Recipe.from_json(content)
+    except ValueError as error:
+        raise ValueError(f"{model}: {error}") from None
 
 
 def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:

@@ -1,6 +1,10 @@
-"""Names of items as people see them."""
+"""Names of items, and values, as people see them."""
 
 from __future__ import annotations
+
+from typing import Any
+
+MAX_SHOWN = 40  # characters of a value in an error message
 
 
 def printable(text: str) -> str:
@@ -14,3 +18,10 @@ def shortened(text: str, longest: int) -> str:
         return text
     end = (longest - 1) // 2
     return f"{text[: longest - 1 - end]}…{text[len(text) - end :]}"
+
+
+def shown(value: Any) -> str:
+    """Return a value as error messages show it: text in quotes, and long values without their middle."""
+    if isinstance(value, str):
+        return repr(shortened(value, MAX_SHOWN))
+    return shortened(str(value), MAX_SHOWN)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.write import write_whole
 
 _VERSION = 1
@@ -33,12 +34,14 @@ class Checkpoint:
 
     def _load(self) -> None:
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+            content = parse_json(self.path.read_text(encoding="utf-8"))
             version, problem, pairs = content["pairsmith checkpoint"], content["problem"], content["pairs"]
             self.pairs = [(i, j) for i, j in pairs]
             if not isinstance(problem, dict) or any(type(item) is not int for pair in self.pairs for item in pair):
                 raise TypeError
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except RepeatedKey as error:
+            raise ValueError(f"checkpoint {self.path}: {error}") from None
+        except (ValueError, KeyError, TypeError):
             raise ValueError(
                 f"checkpoint {self.path} exists and is no checkpoint of pairsmith; name another file"
             ) from None

@@ -7,7 +7,6 @@ whoever needs numbers to refuse.
 from __future__ import annotations
 
 import csv
-import json
 import lzma
 import re
 import tokenize
@@ -22,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from pairsmith.data.arrays import EXACT, size_if_whole
+from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.sources import kind_of, opened
 
 TextColumns = Callable[[list[str]], list[str]]
@@ -120,8 +120,10 @@ def _read_json_lines(path: Path, text_columns: TextColumns) -> pd.DataFrame:
         if not line.strip():
             continue
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+            record = parse_json(line)
+        except RepeatedKey as error:
+            raise ValueError(f"line {number}: {error}") from None
+        except ValueError:
             record = None
         if not isinstance(record, dict):
             raise ValueError(f'line {number} is no JSON object; write one a line, such as {{"id": "a", "x": 1.5}}')

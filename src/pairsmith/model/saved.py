@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats
+from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.write import write_whole
 from pairsmith.model.logistic import check_ridge
 
@@ -71,7 +72,7 @@ def read_checked(path: str | os.PathLike[str], version: int | None, checked: Cal
     if Path(path).exists() and not Path(path).is_file():  # a device may never end
         raise ValueError(f"{path} is no file; name one that a model's save or pairsmith fit wrote")
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
         found = content["pairsmith model"]
         if found not in KINDS:
             raise _OtherVersion(f"format {found}")
@@ -84,23 +85,42 @@ def read_checked(path: str | os.PathLike[str], version: int | None, checked: Cal
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     except _OtherKind:
         raise
+    except RepeatedKey as error:
+        raise ValueError(f"{path}: {error}") from None
     except _OtherVersion as error:
         raise ValueError(f"{path} was written by another version of pairsmith ({error}); fit again") from None
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise ValueError(f"{path} is no model of pairsmith; make one with its save or pairsmith fit") from None
+
+
+def checked_classes(classes: Any) -> npt.NDArray[Any]:
+    """Return the two labels that a file holds."""
+    found = np.array(classes)
+    if found.shape != (2,) or found.dtype.kind not in "biufU" or found[0] == found[1]:
+        raise ValueError("these are no two labels")
+    return found
+
+
+def checked_names(names: Any) -> list[Any]:
+    """Return the columns that a file holds: their names, or their numbers where they had none."""
+    if not isinstance(names, list) or not (
+        all(isinstance(name, str) for name in names) or names == list(range(len(names)))
+    ):
+        raise ValueError("these name no columns")
+    return names
 
 
 def _checked(content: Any) -> SavedModel:
     """The linear model that a file holds."""
     saved = SavedModel(
         float(content["ridge"]),
-        np.array(content["classes"]),
-        content["features"],
+        checked_classes(content["classes"]),
+        checked_names(content["features"]),
         np.array(content["coef"], dtype=np.float64),
         np.array(content["covariance root"], dtype=np.float64),
     )
     d = len(saved.features)
-    if saved.coef.shape != (d,) or saved.covariance_root.shape != (d, d) or len(saved.classes) != 2:
+    if saved.coef.shape != (d,) or saved.covariance_root.shape != (d, d):
         raise ValueError("the shapes do not agree")
     if not (np.isfinite(saved.coef).all() and np.isfinite(saved.covariance_root).all()):
         raise ValueError("a number is not finite")

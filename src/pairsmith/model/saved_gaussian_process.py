@@ -20,7 +20,7 @@ from pairsmith.model.feature_map import FeatureMap
 from pairsmith.model.learned import Learned, parts_of, posterior_of
 from pairsmith.model.parts import PARTS
 from pairsmith.model.posterior import Answers, Sites
-from pairsmith.model.saved import read_checked
+from pairsmith.model.saved import checked_classes, checked_names, read_checked
 
 VERSION = 2
 PARAMETERS = ("linear", "smooth", "items", "landmarks", "better", "warm_start", "random_state")  # of BradleyTerryGP
@@ -98,22 +98,31 @@ def _check_ids(ids: list[Any] | None) -> None:
 def _checked(content: Any) -> SavedGP:
     """The model that a file holds."""
     map, n = _checked_map(content["columns"]), int(content["items"])
-    if len(map.used) != len(content["features"]) or len(content["classes"]) != 2:
+    names, ids = checked_names(content["features"]), content["ids"]
+    if len(map.used) != len(names):
         raise ValueError("the parts do not agree")
-    if content["ids"] is not None and len(content["ids"]) != n:
-        raise ValueError("the parts do not agree")
+    if ids is not None:
+        _check_ids(ids)
+        if not isinstance(ids, list) or len(set(ids)) != n or len(ids) != n:
+            raise ValueError("the ids are not those of the items")
     parameters = dict(content.get("parameters", {}))  # earlier versions wrote none
     if not set(parameters) <= set(PARAMETERS):
         raise ValueError("a parameter is unknown")
+    seed = parameters.get("random_state")
+    if seed is not None and (not isinstance(seed, int) or seed < 0):
+        raise ValueError("the seed is none")
+    figures = {str(name): float(value) for name, value in content["figures"].items()}
+    if not {"doubt", "reliability", *PARTS} <= set(figures):
+        raise ValueError("a figure is missing")
     return SavedGP(
         _checked_learned(content, map, n),
         parameters,
-        np.array(content["classes"]),
-        content["features"],
-        content["ids"],
+        checked_classes(content["classes"]),
+        names,
+        ids,
         n,
-        content["fingerprint"],
-        {str(name): float(value) for name, value in content["figures"].items()},
+        str(content["fingerprint"]),
+        figures,
     )
 
 
@@ -134,8 +143,8 @@ def _checked_learned(content: Any, map: FeatureMap, n: int) -> Learned:
     answers = Answers(first, second, *(_floats(given[name], count) for name in ("won", "lost", "slope", "shift")))
     sites = Sites(*(_floats(content["sites"][name], count) for name in ("tau", "nu")))
     variances = {name: float(content["variances"][name]) for name in PARTS}
-    if min(variances.values()) < 0:
-        raise ValueError("a variance is negative")
+    if not all(0 <= variance < np.inf for variance in variances.values()):
+        raise ValueError("a variance is negative or infinite")
     scale = float(content["variances"]["scale"])
     parts = parts_of(map, linear, threshold, variances, scale)
     return Learned(

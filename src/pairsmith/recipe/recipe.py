@@ -20,6 +20,7 @@ import numpy as np
 from pairsmith.data.arrays import Floats
 from pairsmith.data.options import as_whole
 from pairsmith.data.spread import spread_of
+from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.write import write_whole
 from pairsmith.recipe.axes import PrincipalAxes
 from pairsmith.recipe.columns import AsItIs, Categories
@@ -40,7 +41,6 @@ Made = TextAxes | ImageAxes | PrincipalAxes | Categories | AsItIs
 _READERS: dict[str, Any] = {
     "text": TextAxes,
     "image": ImageAxes,
-    "embedding": PrincipalAxes,
     "category": Categories,
     "number": AsItIs,
     "date": AsItIs,
@@ -193,14 +193,18 @@ class Recipe:
             columns: list[tuple[Wanted, Made]] = []
             for part in content["columns"]:
                 one = Wanted(str(part["column"]), str(part["kind"]), part["embedding"])
-                reader = _READERS["embedding" if one.embedding else one.kind]
+                reader = _READERS[one.kind]
+                if one.embedding is not None:
+                    if not isinstance(one.embedding, str) or one.kind not in ("text", "image"):
+                        raise ValueError("an embedding is of texts or of images")
+                    reader = PrincipalAxes
                 columns.append((one, reader.from_json(part["made"])))
             center, inverse = (from_stored(content[name], "<f8", 1) for name in ("center", "scale"))
             with np.errstate(divide="ignore"):
                 recipe = cls(columns, center, 1 / inverse, {})
             if not len(recipe.names) == len(center) == len(inverse):
                 raise ValueError("the parts do not agree")
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise ValueError("this is no recipe of pairsmith, or one of another version; make it again") from None
         return recipe
 
@@ -213,7 +217,7 @@ class Recipe:
     def load(cls, path: str | os.PathLike[str]) -> Recipe:
         """Read what `save` wrote, or the recipe inside a model's file."""
         try:
-            content = json.loads(Path(path).read_text(encoding="utf-8"))
+            content = parse_json(Path(path).read_text(encoding="utf-8"))
             if isinstance(content, dict) and "pairsmith model" in content:
                 content = content["recipe"]
             return cls.from_json(content)
@@ -221,7 +225,9 @@ class Recipe:
             raise ValueError(f"{path}: there is no such file") from None
         except OSError as error:
             raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-        except (ValueError, KeyError, RecursionError):
+        except RepeatedKey as error:
+            raise ValueError(f"{path}: {error}") from None
+        except (ValueError, KeyError):
             raise ValueError(f"{path} is no recipe of pairsmith, and no model that has one") from None
 
     def _check_names(self) -> None:
