@@ -9,6 +9,7 @@ What there is:
   settings      what was decided when the campaign was made
   schema        the tables; migrations: how earlier versions become this one; statements: the SQL of every request
   database      opening SQLite files and PostgreSQL, and what is wrong with them in one line
+  integrity     whether an edited database still holds a campaign
   store         a campaign, opened: transactions, settings, items; guard: whether its file is still there
   prompts       what items answer, and who wrote them
   items         the items: features, groups, labels, what people see; media_files: their images and sounds

@@ -14,14 +14,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pairsmith.campaign import application_id, is_url, migrations, schema
+from pairsmith.campaign import application_id, integrity, is_url, migrations, schema
 from pairsmith.campaign.schema import campaign, items, pairs, tables
+from pairsmith.files.json_reader import parse_json
 
 APPLICATION = 0x70616972  # "pair": marks our SQLite files
 _MAY_WRITE = (  # for PostgreSQL
     "SELECT has_table_privilege('answers', 'INSERT') AND has_table_privilege('campaign', 'UPDATE')"
     " AND current_setting('transaction_read_only') = 'off'"
 )
+_RESTORE = "restore it from a backup"
 _PATIENCE = 10  # seconds to wait for somebody else's transaction
 
 
@@ -71,6 +73,7 @@ def connect(target: str, journal: str = "WAL") -> sa.Engine:
         return _connect_postgresql(target)
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(target)),
+        json_deserializer=parse_json,
         connect_args={"timeout": _PATIENCE, "check_same_thread": False},
         pool_size=16,
         max_overflow=48,
@@ -114,7 +117,10 @@ def _connect_copy(path: Path) -> sa.Engine:
             f"{path} cannot be written to, and its newest answers are in {path.name}-wal, which cannot be read there;"
             " copy both to a folder of your own"
         ) from error
-    return _with_transactions(sa.create_engine("sqlite://", creator=lambda: memory, poolclass=sa.StaticPool), "MEMORY")
+    engine = sa.create_engine(
+        "sqlite://", creator=lambda: memory, poolclass=sa.StaticPool, json_deserializer=parse_json
+    )
+    return _with_transactions(engine, "MEMORY")
 
 
 def open_to_copy(path: Path) -> sqlite3.Connection:
@@ -137,6 +143,7 @@ def _connect_postgresql(target: str) -> sa.Engine:
     try:
         engine = sa.create_engine(
             url,
+            json_deserializer=parse_json,
             connect_args={"connect_timeout": _PATIENCE, "options": options, "client_encoding": "UTF8"},
             pool_size=16,
             max_overflow=16,
@@ -223,7 +230,10 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
                         f"{shown(target)} cannot be written to; grant its user INSERT and UPDATE on all tables, in a"
                         " database that is not read-only"
                     )
-                version = connection.execute(sa.select(campaign.c.version)).scalar_one()
+                versions = connection.execute(sa.select(campaign.c.version)).scalars().all()
+            version = versions[0] if len(versions) == 1 else 0
+            if not isinstance(version, int) or version < 1:
+                raise CampaignError(f"{shown(target)} was damaged or edited (its table campaign); {_RESTORE}")
             if version > schema.VERSION:
                 raise CampaignError(
                     f"{shown(target)} was made by a newer pairsmith (format {version}; this one knows up to"
@@ -231,6 +241,9 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
                 )
             if version < schema.VERSION:
                 migrations.migrate(engine)
+            with engine.connect() as connection:
+                if (problem := integrity.find_problem(connection)) is not None:
+                    raise CampaignError(f"{shown(target)} was damaged or edited: {problem}; {_RESTORE}")
             if copied:  # what would be written to the copy would be lost
                 with engine.connect() as connection:
                     connection.exec_driver_sql("PRAGMA query_only=ON")

@@ -11,7 +11,9 @@ import pandas as pd
 import sqlalchemy as sa
 
 from pairsmith.campaign import statements as sql
-from pairsmith.campaign.media_files import parts_with_files
+from pairsmith.campaign.database import CampaignError
+from pairsmith.campaign.media_files import MEDIA, parts_with_files
+from pairsmith.campaign.prompts import KINDS
 from pairsmith.campaign.schema import items
 from pairsmith.campaign.settings import Settings
 from pairsmith.data.arrays import Ints
@@ -51,7 +53,13 @@ def read(connection: sa.Connection, settings: Settings) -> StoredItems:
 def parts(connection: sa.Connection, row: int) -> list[tuple[str, str]]:
     """What is shown of an item: kind (text, markdown, image, audio), and the text or the path in the folder."""
     found = connection.execute(sql.PARTS, {"row": row}).scalar()
-    return [(str(kind), str(value)) for kind, value in found or ()]
+    try:
+        shown = [(str(kind), str(value)) for kind, value in found or ()]
+    except (TypeError, ValueError):
+        shown = [("", "")]
+    if not {kind for kind, _ in shown} <= {*KINDS, *MEDIA}:
+        raise CampaignError(f"row {row} of the table items has no valid parts; restore the campaign from a backup")
+    return shown
 
 
 def name(connection: sa.Connection, row: int) -> str:
