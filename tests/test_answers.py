@@ -119,3 +119,19 @@ def test_zeros_that_are_probably_losses_are_refused(write, items):
         assert read_answers(write("coded.csv", f"{head}\n{rows}"), items).outcomes.tolist() == outcomes
     exported = write("exported.csv", f"{head},why\n1,2,1,random\n1,3,0,random\n")
     assert read_answers(exported, items).outcomes.tolist() == [1, 0]  # a campaign says what it means
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "first,second,outcome\n1,2,{0}\n",
+        "first,second,outcome\n1,{0},1\n",
+        "first,second,winner\n1,2,{0}\n",
+        "winner,loser\n{0},{0}\n",
+    ],
+)
+def test_errors_cut_long_cells(write, items, text):
+    path = write("answers.csv", text.format("an essay " * 1000))
+    with pytest.raises(ValueError, match=r"an essay .*….*") as caught:
+        read_answers(path, items)
+    assert len(str(caught.value).replace(str(path), "").replace(str(items.path), "")) < 150

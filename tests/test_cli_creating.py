@@ -76,3 +76,13 @@ def test_what_stands_above_both_items_is_not_shown_with_each():
     creating.check_aside(["prompt", "model"], ["text:answer", "image:path"])
     with pytest.raises(ValueError, match="--show names the column 'model'"):
         creating.check_aside(["prompt", "model"], ["text:answer", "text:model"])
+
+
+def test_texts_that_are_not_shown_are_told_briefly_with_what_to_do(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("e.csv").write_text(f"id,essay\na,{'Once upon a time ' * 500}\nb,{'The end ' * 500}\n")
+    code, _, err = run("campaign", "create", "e.db", "--items", "e.csv", "--question", "Which?")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "show it with --show text:essay, or name the feature columns with --features" in err
+    assert len(err) < 250
+    assert "--show" not in run("select", "e.csv", "-k", "1")[2]

@@ -107,3 +107,11 @@ def test_features_by_pattern_and_groups_by_name(write):
 def test_tables_that_are_no_items_are_refused(write, text, told):
     with pytest.raises(ValueError, match=told):
         read_items(write("items.csv", text))
+
+
+@pytest.mark.parametrize("text", ["id,x\na,{0}\n", "id,x\n{0},1\n{0},2\n", "id,x\n{0},\n", "id,x\n{0},inf\n"])
+def test_errors_cut_long_cells(write, text):
+    path = write("items.csv", text.format("an essay " * 1000))
+    with pytest.raises(ValueError, match=r"an essay .*….*") as caught:
+        read_items(path)
+    assert len(str(caught.value).replace(str(path), "")) < 200

@@ -1,4 +1,4 @@
-from pairsmith.data.names import printable, shortened
+from pairsmith.data.names import printable, quoted, shortened
 
 
 def test_long_names_keep_both_their_ends():
@@ -11,3 +11,10 @@ def test_long_names_keep_both_their_ends():
 
 def test_what_commands_a_terminal_is_escaped():
     assert printable("a\x1b[2J\nb€") == "a\\x1b[2J\\nb€"
+
+
+def test_values_are_quoted_and_cut():
+    assert quoted("two\nlines") == "'two\\nlines'"
+    assert quoted(2.5) == "2.5"
+    assert quoted("x" * 1000) == f"'{'x' * 20}…{'x' * 19}'"
+    assert len(quoted(10**100)) == 40

@@ -29,6 +29,7 @@ from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.campaign.wordings import check_questions, checked_instructions
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
+from pairsmith.data.names import quoted
 from pairsmith.data.options import as_name
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items
@@ -352,7 +353,7 @@ def _items_and_recipe(
             **making,
         )
     check_unused(making)
-    return read_items(path, id_column, features, group_by, may_lack_features=True), None
+    return read_items(path, id_column, features, group_by, may_lack_features=True, may_show=True), None
 
 
 def told_of_features(features: pd.DataFrame) -> str:
@@ -381,13 +382,15 @@ def confined(items: Items, shown: Sequence[Shown], folder: str) -> tuple[str | N
             path = relative(folder, value)
         except MediaError:
             raise ValueError(
-                f"{items.path}: item {item!r} shows the file {value!r}, which lies outside {folder}; give a folder that"
-                " holds all files with --media"
+                f"{items.path}: item {quoted(item)} shows the file {quoted(value)}, which lies outside {folder};"
+                " give a folder that holds all files with --media"
             ) from None
         try:
             open_file(folder, path, kind).close()
         except MediaError as error:
-            raise ValueError(f"{items.path}: item {item!r} shows the file {value!r}, which {error}") from None
+            raise ValueError(
+                f"{items.path}: item {quoted(item)} shows the file {quoted(value)}, which {error}"
+            ) from None
         return path
 
     found = [

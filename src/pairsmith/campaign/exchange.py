@@ -26,6 +26,7 @@ from pairsmith.campaign.snapshot import take_snapshot
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.times import read_time, written_time
 from pairsmith.data.arrays import Ints
+from pairsmith.data.names import quoted
 from pairsmith.files.answers import read_answers
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items
@@ -155,7 +156,9 @@ def import_answers(store: Store, path: Path, question: int | None = None) -> tup
     if apart.any():
         row = given[apart].iloc[0]
         one, other = (store.items.names[row[side]] for side in ("first", "second"))
-        raise ValueError(f"{path}: {one!r} and {other!r} are of different groups, which this campaign does not compare")
+        raise ValueError(
+            f"{path}: {quoted(one)} and {quoted(other)} are of different groups, which this campaign does not compare"
+        )
     if not store.settings.ties and (given["outcome"] == 0).any():
         raise ValueError(f"{path}: row {int(np.argmax(given['outcome'] == 0)) + 1} is a tie; this campaign has none")
     return len(given), answers.add(store, given)
@@ -175,7 +178,7 @@ def _questions(path: Path, given: pd.DataFrame, question: int | None, count: int
     if (wrong := ~numbers.isin(range(1, count + 1))).any():
         row = int(np.argmax(wrong))
         has = "one question" if count == 1 else f"the questions 1 to {count}"
-        raise ValueError(f"{path}: row {row + 1} is to the question {said.iloc[row]!r}; this campaign has {has}")
+        raise ValueError(f"{path}: row {row + 1} is to the question {quoted(said.iloc[row])}; this campaign has {has}")
     return numbers.to_numpy(dtype=np.int64) - 1
 
 
@@ -244,7 +247,7 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
         if unknown.any():
             at = int(np.argmax(unknown))
             one_of = f"{', '.join(words[:-1])} or {words[-1]}"
-            raise ValueError(f"{path}: row {numbers[at]} has the {name} {given[name][at]!r}; write {one_of}")
+            raise ValueError(f"{path}: row {numbers[at]} has the {name} {quoted(given[name][at])}; write {one_of}")
     times = zip(column("time", None), numbers, strict=True)
     given["at"] = np.array([read_time(time, f"{path}: row {number}") for time, number in times])
     given["left"] = np.where(found.left < 0, found.pairs[:, 0], found.left)
@@ -258,6 +261,6 @@ def _read_seconds(written: pd.Series, numbers: Ints, path: Path) -> pd.Series:
     if wrong.any():
         at = int(np.argmax(wrong))
         raise ValueError(
-            f"{path}: row {numbers[at]} has the seconds '{written[at]}'; write a number such as 2.5, or nothing"
+            f"{path}: row {numbers[at]} has the seconds {quoted(written[at])}; write a number such as 2.5, or nothing"
         )
     return seconds

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from pairsmith.campaign import statements as sql
 from pairsmith.campaign.corrections import excluded, log
 from pairsmith.campaign.schema import GOLD, answers, campaign, leases, pairs, people
+from pairsmith.data.names import quoted
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store import Store
@@ -58,7 +59,7 @@ def read(path: Path, items: Items, ties: bool) -> Outcomes:
     table, names = read_answers(path, items, raters=()), items.features.index
     found: Outcomes = {}
     for (i, j), outcome in zip(table.pairs.tolist(), table.outcomes.astype(int).tolist(), strict=True):
-        named = f"{path}: {names[i]!r} and {names[j]!r}"
+        named = f"{path}: {quoted(names[i])} and {quoted(names[j])}"
         if items.groups is not None and items.groups[i] != items.groups[j]:
             raise ValueError(f"{named} are of different groups, which this campaign does not compare")
         if outcome == 0 and not ties:

@@ -24,6 +24,7 @@ from pairsmith.campaign.snapshot import CampaignSnapshot
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.times import read_time, written_time
 from pairsmith.campaign.web.markdown import render
+from pairsmith.data.names import quoted
 from pairsmith.files.items import Items
 from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.sources import contents
@@ -175,9 +176,9 @@ def _items_of(task: dict[str, Any], items: Items, where: str) -> tuple[int, int]
     left, right = items.find(named).tolist()
     for name, row in zip(named, (left, right), strict=True):
         if row < 0:
-            raise ValueError(f"{where} names the item {name!r}, which is not in {items.path}")
+            raise ValueError(f"{where} names the item {quoted(name)}, which is not in {items.path}")
     if left == right:
-        raise ValueError(f"{where} compares the item {named[0]!r} with itself")
+        raise ValueError(f"{where} compares the item {quoted(named[0])} with itself")
     return left, right
 
 

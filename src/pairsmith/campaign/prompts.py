@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pairsmith.data.names import quoted
 from pairsmith.files.items import Items, read_raw_items
 
 KINDS = ("text", "markdown")
@@ -35,8 +36,9 @@ class Prompts:
             if self.texts[row] != self.texts[first]:
                 one, other = (items.features.index[at] for at in (first, row))
                 raise ValueError(
-                    f"{items.path}: the items {one!r} and {other!r} are of one group, {group!r}, but answer different"
-                    f" prompts (column {self.column!r}); mend the table, or give --group-by {self.column}"
+                    f"{items.path}: the items {quoted(one)} and {quoted(other)} are of one group, {quoted(group)},"
+                    f" but answer different prompts (column {self.column!r}); mend the table, or give"
+                    f" --group-by {self.column}"
                 )
 
 

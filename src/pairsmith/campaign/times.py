@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pairsmith.campaign.schema import SECOND
+from pairsmith.data.names import quoted
 
 
 def written_time(at: int) -> str:
@@ -23,9 +24,9 @@ def read_time(text: Any, where: str) -> float:
     try:
         time = datetime.fromisoformat(str(text).strip())
     except ValueError:
-        raise ValueError(f"{where} has the time {text!r}; write it as 2026-01-31T12:00:00Z") from None
+        raise ValueError(f"{where} has the time {quoted(text)}; write it as 2026-01-31T12:00:00Z") from None
     whole = time if time.tzinfo else time.replace(tzinfo=UTC)
     seconds = (whole.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
     if not 0 <= seconds < 9e9:  # microseconds are exact in a float until the year 2255
-        raise ValueError(f"{where} has the time {text!r}; it must be between 1970 and 2255")
+        raise ValueError(f"{where} has the time {quoted(text)}; it must be between 1970 and 2255")
     return float(int(seconds) * SECOND + whole.microsecond)

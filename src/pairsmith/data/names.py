@@ -20,8 +20,8 @@ def shortened(text: str, longest: int) -> str:
     return f"{text[: longest - 1 - end]}…{text[len(text) - end :]}"
 
 
-def shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """Return a value as error messages show it: text in quotes, and long values without their middle."""
     if isinstance(value, str):
-        return repr(shortened(value, MAX_SHOWN))
+        return repr(shortened(str(value), MAX_SHOWN))  # numpy has texts that show their type
     return shortened(str(value), MAX_SHOWN)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.data.arrays import LEAST_WEIGHT, MOST_WEIGHT, Floats, Ints, improper_weights
+from pairsmith.data.names import quoted
 from pairsmith.data.outcomes import WORDS, lacks_losses
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, as_ids
@@ -120,7 +121,7 @@ def _pairs(table: pd.DataFrame, names: list[str], path: Path, items: Items) -> I
     if np.any(same):
         at = int(np.argmax(same))
         row, name = table.index[at] + 1, items.features.index[pairs[at, 0]]
-        raise ValueError(f"{path}: row {row} pairs the item {name!r} with itself")
+        raise ValueError(f"{path}: row {row} pairs the item {quoted(name)} with itself")
     return pairs
 
 
@@ -132,7 +133,9 @@ def _outcomes(table: pd.DataFrame, names: list[str], pairs: Ints, path: Path, it
         if wrong.any():
             at = int(np.argmax(wrong))
             row, word = table.index[at] + 1, words.iloc[at]
-            raise ValueError(f"{path}: row {row} has the outcome {word!r}; use 1 or first, -1 or second, 0 or tie")
+            raise ValueError(
+                f"{path}: row {row} has the outcome {quoted(word)}; use 1 or first, -1 or second, 0 or tie"
+            )
         found: Floats = np.array([OUTCOMES[word] for word in words])
         # An export of a campaign, which has a column why, means ties by its zeros.
         if lacks_losses(found) and not (words == "tie").any() and "why" not in table.columns:
@@ -149,7 +152,7 @@ def _outcomes(table: pd.DataFrame, names: list[str], pairs: Ints, path: Path, it
     if wrong.any():
         at = int(np.argmax(wrong))
         row, named = table.index[at] + 1, str(table["winner"].iloc[at])
-        raise ValueError(f"{path}: row {row} names the winner {named!r}, which is neither of the two")
+        raise ValueError(f"{path}: row {row} names the winner {quoted(named)}, which is neither of the two")
     outcomes: Floats = first * 1.0 - second * 1.0
     return outcomes
 
@@ -187,6 +190,6 @@ def _check_contradictions(
         if wrong.any():
             at = int(np.argmax(wrong))
             raise ValueError(
-                f"{path}: row {table.index[at] + 1} has the {name} {str(table[name].iloc[at])!r}, which contradicts its"
-                f" {' and '.join(used)}; correct it, or leave the column out"
+                f"{path}: row {table.index[at] + 1} has the {name} {quoted(str(table[name].iloc[at]))}, which"
+                f" contradicts its {' and '.join(used)}; correct it, or leave the column out"
             )

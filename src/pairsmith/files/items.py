@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.data.arrays import EXACT
+from pairsmith.data.names import quoted
 from pairsmith.files.formats import read_npy, read_table, whole_size
 from pairsmith.files.write_table import as_written
 
@@ -37,7 +38,7 @@ class Items:
         if np.any(found < 0):
             at = int(np.argmax(found < 0))
             row = ids.index[at] + 1
-            raise ValueError(f"{path}: row {row} names the item {ids.iloc[at]!r}, which is not in {self.path}")
+            raise ValueError(f"{path}: row {row} names the item {quoted(ids.iloc[at])}, which is not in {self.path}")
         return found
 
     def find(self, ids: Sequence[Any] | pd.Series) -> npt.NDArray[np.int64]:
@@ -60,12 +61,13 @@ def read_items(
     group_by: str | None = None,
     may_lack_features: bool = False,
     named_by: str = "--features",
+    may_show: bool = False,
 ) -> Items:
     """Items with their ids, numeric features and, if asked for, the group each belongs to.
 
     `features` are column names or patterns such as "f_*"; without any, every column counts that is neither the
     id nor the group, of which there must be one unless `may_lack_features`. None means no features. `named_by` says in
-    errors who named them.
+    errors who named them; with `may_show`, errors about texts advise to show them to people.
     """
     if path.suffix == ".npy":
         if id_column or features or group_by:
@@ -81,7 +83,7 @@ def read_items(
         raise ValueError(f"{path}: there are no feature columns besides {key!r}; at least one numeric column is needed")
     values = raw.table[chosen]
     for name in chosen:
-        _check_numeric(values[name], name, path)
+        _check_numeric(values[name], name, path, may_show)
     return Items(path, values.astype(np.float64), raw.groups)
 
 
@@ -156,8 +158,12 @@ def _check_unique(ids: pd.Series, key: str, path: Path) -> None:
     if bare.duplicated().any():
         one, other = ids[bare == bare[bare.duplicated()].iloc[0]].iloc[:2]
         if one == other:
-            raise ValueError(f"{path}: the id {one!r} stands in more than one row; ids (column {key!r}) must be unique")
-        raise ValueError(f"{path}: the ids {one!r} and {other!r} (column {key!r}) differ only by spaces; rename one")
+            raise ValueError(
+                f"{path}: the id {quoted(one)} stands in more than one row; ids (column {key!r}) must be unique"
+            )
+        raise ValueError(
+            f"{path}: the ids {quoted(one)} and {quoted(other)} (column {key!r}) differ only by spaces; rename one"
+        )
 
 
 def id_column_of(columns: list[str], wanted: str | None = None) -> str:
@@ -175,15 +181,16 @@ def as_ids(column: pd.Series, path: Path) -> pd.Series:
     return as_written(column.astype(str), path).astype(object)
 
 
-def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
+def _check_numeric(column: pd.Series, name: str, path: Path, may_show: bool) -> None:
     """Refuse what is not a finite number, or a whole one that float64 cannot hold, with the item that has it."""
     kind = column.dtype.kind
     if kind not in "biuf" or (kind in "iu" and max(whole_size(column.max()), whole_size(column.min())) > EXACT):
         for item, value in column.items():
             if whole_size(value) > EXACT:
                 raise ValueError(
-                    f"{path}: item {item!r} has a whole number beyond 2^53 in column {name!r}, which float64 cannot"
-                    " tell from its neighbours; subtract an offset first, or name the feature columns with --features"
+                    f"{path}: item {quoted(item)} has a whole number beyond 2^53 in column {name!r}, which float64"
+                    " cannot tell from its neighbours; subtract an offset first, or name the feature columns with"
+                    " --features"
                 )
     if column.dtype.kind in "biuf":
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -198,17 +205,18 @@ def _check_numeric(column: pd.Series, name: str, path: Path) -> None:
     empty = np.ndim(value) == 0 and pd.isna(value)
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*", value):
         raise ValueError(
-            f"{path}: item {column.index[at]!r} has {value!r} in column {name!r}; write decimals with a point"
+            f"{path}: item {quoted(column.index[at])} has {quoted(value)} in column {name!r}; write decimals with a"
+            " point"
         )
     if empty:
         count = int(column.isna().sum())
         raise ValueError(
             f"{path}: column {name!r} has {count} missing value{'s' * (count != 1)}, the first of item"
-            f" {column.index[at]!r}; fill {'them' if count != 1 else 'it'} in, leave out the"
+            f" {quoted(column.index[at])}; fill {'them' if count != 1 else 'it'} in, leave out the"
             f" row{'s' * (count != 1)}, or name the feature columns with --features"
         )
-    held = f"the value {value!r}" if isinstance(value, str) else f"the value {value}"
+    mend = f"show it with --show text:{name}" if may_show and isinstance(value, str) else "fill it in"
     raise ValueError(
-        f"{path}: item {column.index[at]!r} has {held} in column {name!r}, where a finite number is needed;"
-        " fill it in, or name the feature columns with --features"
+        f"{path}: item {quoted(column.index[at])} has the value {quoted(value)} in column {name!r}, where a finite"
+        f" number is needed; {mend}, or name the feature columns with --features"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pairsmith.data.names import shown
+from pairsmith.data.names import quoted
 
 
 class RepeatedKey(ValueError):
@@ -27,6 +27,6 @@ def _as_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise RepeatedKey(f"the key {shown(key)} is there twice; keep one")
+            raise RepeatedKey(f"the key {quoted(key)} is there twice; keep one")
         found[key] = value
     return found

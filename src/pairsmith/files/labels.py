@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from pairsmith.data.names import quoted
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, as_ids
 
@@ -70,6 +71,6 @@ def _as_labels(values: npt.NDArray[Any], label: str, path: Path) -> npt.NDArray[
     """Labels that came one by one: all of them words, or all true or false, or all numbers."""
     kinds = [str, bool | np.bool_, int | float | np.number]
     if not any(all(isinstance(value, kind) for value in values) for kind in kinds):
-        some = ", ".join(sorted({repr(value)[:50] for value in values})[:3])
+        some = ", ".join(sorted({quoted(value) for value in values})[:3])
         raise ValueError(f"{path}: column {label!r} holds {some}; labels are two words, two numbers, or true and false")
     return np.array([value.strip() if isinstance(value, str) else value for value in values])

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pairsmith.data.arrays import EXACT, Floats, size_if_whole
+from pairsmith.data.names import quoted
 
 MOST_CATEGORIES = 30  # different values; a column with more is no category
 _RARE = 0.01  # a category of a smaller share of the rows is one of the rare ones
@@ -36,7 +37,7 @@ def kind_of(values: Sequence[Any], place: Place) -> str:
         row, value = there[numbers.index(fewer)]
         others = "text" if fewer else "numbers"
         raise ValueError(
-            f"{place(row)}: {shown(value)} stands among {others}; make the column all numbers or all text, or leave"
+            f"{place(row)}: {quoted(value)} stands among {others}; make the column all numbers or all text, or leave"
             " it out"
         )
     if all(is_date(value) for _, value in there):
@@ -60,13 +61,13 @@ def as_numbers(values: Sequence[Any], place: Place) -> Floats:
         if is_missing(value):
             raise ValueError(f"{place(row)} has no value; fill it in, or leave out the row or the column")
         if not is_number(value):
-            raise ValueError(f"{place(row)} has {shown(value)}, where a number is needed")
+            raise ValueError(f"{place(row)} has {quoted(value)}, where a number is needed")
         whole = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
         if size_if_whole(whole) > EXACT:
             raise ValueError(f"{place(row)} has a whole number beyond 2^53; subtract an offset first")
         found[row] = float(value)
         if not np.isfinite(found[row]):
-            raise ValueError(f"{place(row)} has {shown(value)}, where a finite number is needed")
+            raise ValueError(f"{place(row)} has {quoted(value)}, where a finite number is needed")
     return found
 
 
@@ -83,7 +84,7 @@ def as_days(values: Sequence[Any], place: Place) -> Floats:
             moment = moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")
             found[row] = moment.timestamp() / 86400
         except (ValueError, OverflowError):
-            raise ValueError(f"{place(row)} has {shown(value)}, where a date such as 2024-05-31 is needed") from None
+            raise ValueError(f"{place(row)} has {quoted(value)}, where a date such as 2024-05-31 is needed") from None
     return found
 
 
@@ -178,9 +179,3 @@ def is_date(value: Any) -> bool:
     if isinstance(value, str):
         return _DATE.fullmatch(value.strip()) is not None
     return hasattr(value, "year") or isinstance(value, np.datetime64)
-
-
-def shown(value: Any) -> str:
-    """A value as errors show it."""
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pairsmith.data.arrays import Floats
+from pairsmith.data.names import quoted
 from pairsmith.recipe.axes import PrincipalAxes
-from pairsmith.recipe.columns import shown
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -117,7 +117,7 @@ def _opened(path: Path, row: int, place: Place) -> Image:
     try:
         there = path.is_file()
     except OSError as error:  # a name that is too long, for instance
-        raise ValueError(f"{place(row)}: {shown(str(path))} is no path of a file ({error.strerror})") from None
+        raise ValueError(f"{place(row)}: {quoted(str(path))} is no path of a file ({error.strerror})") from None
     if not there:
         raise ValueError(f"{place(row)}: there is no file {path}")
     with warnings.catch_warnings():

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pairsmith.recipe.columns import as_categories, as_days, as_numbers, is_missing, kind_of, shown
+from pairsmith.data.names import quoted
+from pairsmith.recipe.columns import as_categories, as_days, as_numbers, is_missing, kind_of
 from pairsmith.recipe.embeddings import check as check_embedding
 from pairsmith.recipe.embeddings import embed
 from pairsmith.recipe.images import check_images, describe
@@ -35,7 +36,7 @@ class Wanted:
 
 def row_names(ids: Any, first: int = 0) -> RowName:
     """What errors call a row: its number, the first one's being `first`, and its item's id where there are ids."""
-    return lambda row: f"row {row + first}" + ("" if ids is None else f" (item {ids[row]!r})")
+    return lambda row: f"row {row + first}" + ("" if ids is None else f" (item {quoted(ids[row])})")
 
 
 def wanted_columns(
@@ -118,13 +119,13 @@ def _as_texts(values: list[Any], place: Callable[[int], str], column: str, fitti
     if values and not any(isinstance(value, str) for value in values if not is_missing(value)):
         if any(not is_missing(value) for value in values):
             raise ValueError(
-                f"column {column!r} holds no texts but values such as {shown(values[0])}; leave it out of text"
+                f"column {column!r} holds no texts but values such as {quoted(values[0])}; leave it out of text"
             )
         if fitting:
             raise ValueError(f"text column {column!r} is empty in all {len(values)} rows; leave it out")
     for row, value in enumerate(values):
         if not isinstance(value, str) and not is_missing(value):
-            raise ValueError(f"{place(row)} has {shown(value)} among texts; write it as text, or leave the column out")
+            raise ValueError(f"{place(row)} has {quoted(value)} among texts; write it as text, or leave the column out")
     texts = [value if isinstance(value, str) else "" for value in values]
     if fitting and len(set(texts)) == 1:
         raise ValueError(f"text column {column!r} holds the same text in all {len(texts)} rows; leave it out")
@@ -139,9 +140,9 @@ def _as_paths(values: list[Any], place: Callable[[int], str], folder: Path) -> l
         if is_missing(value):
             raise ValueError(f"{place(row)} names no image file; fill it in, or leave out the row")
         if not isinstance(value, str | Path):
-            raise ValueError(f"{place(row)} has {shown(value)}, where the path of an image file is needed")
+            raise ValueError(f"{place(row)} has {quoted(value)}, where the path of an image file is needed")
         if "\0" in str(value):
-            raise ValueError(f"{place(row)} has {shown(value)}, which is no path")
+            raise ValueError(f"{place(row)} has {quoted(value)}, which is no path")
     paths = [folder / value for value in values]
     check_images(paths, place)
     return paths
