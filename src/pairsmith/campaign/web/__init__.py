@@ -6,9 +6,10 @@ pages      what people open in a browser; templates/, static/: no framework, no 
 languages  the words of the label page; words/: a file a language
 correcting answers one by one, and what organisers put right
 api        what the pages' scripts, and programs, ask and answer
+bodies     what a request may bring: JSON in which no key is repeated
 media      the images and sounds of items; downloads: the ranking and the answers as CSV
 folder     the campaigns of a folder, listed
-markdown   Markdown as HTML that can do no harm
+markdown   Markdown as HTML that can do no harm and leaves no text out
 gate       what every request passes before it is looked at, and what every response carries
 server     who may hold a connection, and for how long
 """

@@ -18,6 +18,7 @@ from pairsmith.campaign.ranking import Rankings
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.waits import waits
 from pairsmith.campaign.web.access import Access
+from pairsmith.campaign.web.bodies import StrictRoute
 from pairsmith.campaign.web.markdown import render
 from pairsmith.campaign.wordings import MOST
 
@@ -240,7 +241,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 
 def labelling(store: Store, access: Access) -> APIRouter:
     """Pairs, answers and undos, for those who label."""
-    router = APIRouter(prefix="/api", tags=["labelling"], responses=ERRORS)
+    router = APIRouter(prefix="/api", route_class=StrictRoute, tags=["labelling"], responses=ERRORS)
 
     def progress_of(person: int) -> Progress:
         return Progress(**leases.progress(store, person))
@@ -299,7 +300,7 @@ def labelling(store: Store, access: Access) -> APIRouter:
 
 def organising(store: Store, access: Access) -> APIRouter:
     """The ranking and the dashboard, for those who run the campaign."""
-    router = APIRouter(prefix="/api", tags=["organising"], responses=ERRORS)
+    router = APIRouter(prefix="/api", route_class=StrictRoute, tags=["organising"], responses=ERRORS)
 
     rankings = Rankings(store)
 
@@ -347,7 +348,7 @@ def organising(store: Store, access: Access) -> APIRouter:
 def enrolling(store: Store, access: Access) -> APIRouter:
     """For whoever has the link by which people invite themselves."""
     responses = {**ERRORS, 410: {"model": Problem, "description": "All places of this link are taken."}}
-    router = APIRouter(prefix="/api", tags=["enrolling"], responses=responses)
+    router = APIRouter(prefix="/api", route_class=StrictRoute, tags=["enrolling"], responses=responses)
 
     @router.post("/enrol")
     def enrol(given: Enrol, request: Request, response: Response) -> Enrolled:

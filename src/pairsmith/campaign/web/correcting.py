@@ -16,6 +16,7 @@ from pairsmith.campaign.schema import SECOND
 from pairsmith.campaign.store import Store
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, parts_of, prompt_of, which
+from pairsmith.campaign.web.bodies import StrictRoute
 from pairsmith.campaign.web.markdown import render
 from pairsmith.campaign.web.pages import TEMPLATES
 
@@ -65,7 +66,7 @@ class Worded(BaseModel):
 
 def correcting(store: Store, access: Access) -> APIRouter:
     """For those who run the campaign."""
-    router = APIRouter(tags=["organising"], responses=ERRORS)
+    router = APIRouter(route_class=StrictRoute, tags=["organising"], responses=ERRORS)
 
     @router.post("/api/exclude")
     def exclude(given: Exclusion, request: Request) -> Excluded:
