@@ -261,6 +261,6 @@ def _read_seconds(written: pd.Series, numbers: Ints, path: Path) -> pd.Series:
     if wrong.any():
         at = int(np.argmax(wrong))
         raise ValueError(
-            f"{path}: row {numbers[at]} has the seconds {quoted(written[at])}; write a number such as 2.5, or nothing"
+            f"{path}: row {numbers[at]} has the seconds {quoted(str(written[at]))}; write a number such as 2.5, or nothing"
         )
     return seconds
