@@ -5,7 +5,7 @@ import pytest
 from scipy.special import log_expit
 
 from pairsmith.model.expectation_propagation import propagate, tilted
-from pairsmith.model.posterior import Answers, Posterior, Prior
+from pairsmith.model.posterior import Answers, Posterior, Prior, Sites
 
 
 def answers_of(pairs, won, lost, slope=1.0, shift=0.0):
@@ -123,3 +123,16 @@ def test_the_cavity_leaves_an_answer_out():
         mean, variance = without.gaps(answers.part(np.array([e])))
         assert found.cavity_mean[e] == pytest.approx(mean[0], abs=0.03 * np.sqrt(variance[0]))
         assert found.cavity_variance[e] == pytest.approx(variance[0], rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sites_that_oscillate_start_again_from_the_beginning(seed):
+    """Scores may be far apart, and the sites to start from contradict the answers."""
+    rng = np.random.default_rng(seed)
+    pairs = np.tile(np.column_stack(np.triu_indices(6, 1)), (4, 1))
+    won = (rng.random(len(pairs)) < 0.8).astype(float)
+    answers, prior = answers_of(pairs, won, 1 - won), Prior(np.zeros((6, 0)), np.full(6, 1e4))
+    start = Sites(np.full(len(pairs), 1e-10), rng.choice([-0.4, 0.0, 0.4, 0.7, 1.0], len(pairs)))
+    found, anew = propagated(prior, answers, start), propagated(prior, answers)
+    assert found.moving < 1e-2
+    assert found.evidence == pytest.approx(anew.evidence, abs=0.01)

@@ -58,8 +58,9 @@ def propagate(
     All sites are brought up to date at once, from `sites` or the beginning on, until the mean of no gap moves by more
     than `tolerance` of its standard deviation, nor its variance by that share. Sites of gaps that would move by less
     than `at_rest` stay as they are: for where `posterior_of` takes the longer, the more sites have changed.
+    Where this does not settle from `sites`, it starts again from the beginning.
     """
-    sites = Sites.beginning(answers) if sites is None else sites
+    start, sites = sites, Sites.beginning(answers) if sites is None else sites
     for sweep in range(sweeps):
         posterior = posterior_of(sites)
         mean, variance = posterior.gaps(answers)
@@ -82,7 +83,12 @@ def propagate(
         tau, nu = _site(cavity_mean, precision, tilted_mean, tilted_variance)
         moved = np.where(usable & (off >= at_rest), 1.0 if sweep < _HASTY else 0.5, 0.0)
         sites = Sites(sites.tau + moved * (tau - sites.tau), sites.nu + moved * (nu - sites.nu))
-    return Propagated(posterior, sites, evidence, cavity_mean, 1 / precision, moving)
+    found = Propagated(posterior, sites, evidence, cavity_mean, 1 / precision, moving)
+    if moving < tolerance or start is None or sweeps == 1:
+        return found
+    # Answers that contradict the ones before can make sites from an earlier fit oscillate for ever.
+    anew = propagate(posterior_of, answers, None, tolerance, sweeps, at_rest)
+    return min(found, anew, key=lambda one: one.moving)
 
 
 def told_alone(mean: Floats, variance: Floats, answers: Answers) -> tuple[Floats, Floats]:
