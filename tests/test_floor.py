@@ -5,7 +5,7 @@ import pytest
 
 from pairsmith.engine.floor import _SHARES, FloorChoice, _pairs_seen
 from test_screening import enumerated
-from test_whitened import whitened
+from test_whitening import whitened
 
 X = np.random.default_rng(0).standard_normal((1200, 6))
 

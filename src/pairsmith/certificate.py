@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.engine.passes import Tell
+from pairsmith.engine.backend import Tell
 from pairsmith.engine.scan import Scan
 from pairsmith.engine.search import COMPLETE
 from pairsmith.engine.threads import team_of

@@ -14,11 +14,11 @@ from pairsmith.cluster.submit import Broadcast, Submitter
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
-from pairsmith.engine.passes import Tell
+from pairsmith.engine.backend import Tell
 from pairsmith.engine.screening import PlacedItems, ScreenPlan
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Items, TopPairs
-from pairsmith.engine.whitened import Whitened
+from pairsmith.engine.whitening import Whitened
 
 _TASKS_PER_THREAD = 24  # in a pass, if they are neither too small nor too large
 _LEAST_WORK, _MOST_WORK = 1e9, 2e11  # multiplications in a task: some 50 ms to 5 s

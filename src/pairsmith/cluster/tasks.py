@@ -12,7 +12,7 @@ from pairsmith.cluster.cache import CACHE, Arrays, buffer
 from pairsmith.cluster.features import OnWorker, by_parts
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import Rows
-from pairsmith.engine.passes import PAIRS_AT_ONCE, reaching
+from pairsmith.engine.backend import PAIRS_AT_ONCE, reaching
 from pairsmith.engine.screening import PlacedItems, Screening, TileRows
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from pairsmith.criteria.work import Work
 from pairsmith.design.information import Design
 from pairsmith.design.steps import Step, Steps
+from pairsmith.engine.random_matching import alike, pairs_of_untouched
 from pairsmith.engine.search import greedy_sequence
-from pairsmith.engine.untouched import alike, pairs_of_untouched
 from pairsmith.paper.greedy import ALGORITHMS
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pairsmith.criteria.belief import Belief
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.engine.passes import Tell
+from pairsmith.engine.backend import Tell
 from pairsmith.engine.scan import Scan
 from pairsmith.problem import Problem
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from pairsmith.data.arrays import Floats
-from pairsmith.engine.whitened import Whitened
+from pairsmith.engine.whitening import Whitened
 
 _SHARES = 0.98 ** np.arange(1.0, 150.0)  # the floors tried, as shares of the best gain: down to a twentieth of it
 

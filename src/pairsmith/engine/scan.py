@@ -3,7 +3,7 @@
 Whitened by Z = X W with A^-1 = W W', a pair's gain is a distance, d_ij = |z_i - z_j|^2. Items of a group (all pairs are
 one group) are sorted by length and multiplied in tiles of float32, under the error bound of `screening`;
 |z_i - z_j| <= |z_i| + |z_j| rules out most tiles where the dimension is low. What is here plans a pass: which items,
-which tiles, how many columns. `passes` carries it out.
+which tiles, how many columns. `backend` carries it out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
-from pairsmith.engine.passes import PAIRS_AT_ONCE, InThreads, Passes, Tell, reaching
+from pairsmith.engine.backend import PAIRS_AT_ONCE, InThreads, Passes, Tell, reaching
 from pairsmith.engine.screening import Screening, ScreenPlan
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join, largest
-from pairsmith.engine.whitened import Whitened
+from pairsmith.engine.whitening import Whitened
 
 # Height and width of a tile, by how many columns matter: low tiles prune better, square ones multiply faster.
 _TILES = (64, 512), (256, 256), (512, 512)

@@ -44,7 +44,7 @@ from pairsmith.design.kernels import pair_distances
 from pairsmith.design.weights import logistic_weight
 from pairsmith.engine import kernels
 from pairsmith.engine.top_pairs import EQUAL, Hits, Items
-from pairsmith.engine.whitened import Whitened
+from pairsmith.engine.whitening import Whitened
 
 Floats32 = npt.NDArray[np.float32]
 

@@ -12,14 +12,13 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.design.kernels import CANCELLED
 from pairsmith.design.steps import Step, Steps
+from pairsmith.engine.backend import Tell
 from pairsmith.engine.floor import FloorChoice
-from pairsmith.engine.front import Front
-from pairsmith.engine.passes import Tell
-from pairsmith.engine.picking import NEAR
 from pairsmith.engine.pool import BYTES_PER_PAIR, Epoch, Pool
 from pairsmith.engine.scan import Scan
 from pairsmith.engine.threads import team_of
 from pairsmith.engine.top_pairs import EQUAL
+from pairsmith.engine.working_set import NEAR, Front
 
 COMPLETE = 200_000  # so few candidates are all kept in the pool
 

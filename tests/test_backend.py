@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pairsmith.engine import passes
-from pairsmith.engine.passes import reaching
+from pairsmith.engine import backend
+from pairsmith.engine.backend import reaching
 from pairsmith.engine.top_pairs import TopPairs, join
 from test_scan import CANDIDATES, N, X, by_pair, left, scan_of
 from test_screening import enumerated
@@ -15,8 +15,8 @@ HOW = [(1, 1 << 30), (1, 0), (3, 1 << 30), (3, 0)]  # threads, and bytes for Z
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """So that there are many."""
-    monkeypatch.setattr(passes, "_NUMBERS_AT_ONCE", 100)
-    monkeypatch.setattr(passes, "PAIRS_AT_ONCE", 700)
+    monkeypatch.setattr(backend, "_NUMBERS_AT_ONCE", 100)
+    monkeypatch.setattr(backend, "PAIRS_AT_ONCE", 700)
 
 
 @pytest.mark.parametrize(("threads", "memory"), HOW)

@@ -17,7 +17,7 @@ from pairsmith.engine import kernels
 from pairsmith.engine.screening import PlacedItems, ScreenPlan, TileRows
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs
-from pairsmith.engine.whitened import Whitened, whiten
+from pairsmith.engine.whitening import Whitened, whiten
 
 Tell = Callable[[str], None]
 
