@@ -15,7 +15,7 @@ HOW = [(1, 1 << 30), (1, 0), (3, 1 << 30), (3, 0)]  # threads, and bytes for Z
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """So that there are many."""
-    monkeypatch.setattr(backend, "_NUMBERS_AT_ONCE", 100)
+    monkeypatch.setattr(backend, "_NUMBERS_PER_TASK", 100)
     monkeypatch.setattr(backend, "PAIRS_AT_ONCE", 700)
 
 
@@ -23,8 +23,8 @@ def small_blocks(monkeypatch):
 def test_lengths_of_items_and_columns(threads, memory):
     """A is the identity, so Z is X but for its origin and a rotation."""
     with scan_of(X, threads=threads, memory=memory) as scan:
-        norms, energy, Z = scan.passes.measure(scan.design.whitener())
-        assert (Z is not None) == scan.passes.second_look == (memory > 0)
+        norms, energy, Z = scan.backend.measure(scan.design.whitener())
+        assert (Z is not None) == scan.backend.second_look == (memory > 0)
         np.testing.assert_allclose(norms, np.sum((X - np.median(X, axis=0)) ** 2, axis=1))
         assert energy.sum() == pytest.approx(norms.sum())
         if Z is not None:
@@ -38,16 +38,16 @@ def test_every_way_finds_what_reaches_the_floor(threads, memory, weighted):
     scores = 2 * X[:, 1] if weighted else None
     told = []
     with scan_of(X, scores=scores, threads=threads, memory=memory) as scan:
-        scan.passes.tell = told.append
+        scan.backend.tell = told.append
         whitened, true = scan.whiten(), left(scan.remaining, scores)
         floor = float(np.quantile(list(true.values()), 0.9)) * (1 - 1e-9)
         wanted = {pair: gain for pair, gain in true.items() if gain >= floor}
         top = TopPairs(floor, 10**6)
-        scan.passes.exact(whitened, top)
+        scan.backend.exact(whitened, top)
         assert by_pair(join(top.hits)) == pytest.approx(wanted)
         assert told[-1] == "scanning 1.1e+04 pairs in float64, 100%"
         top = TopPairs(floor, 10**6)
-        scan.passes.screen(whitened, scan._plan(whitened, floor), top)
+        scan.backend.screen(whitened, scan._plan(whitened, floor), top)
         hits = join(top.hits)
         bound = np.full((N, N), -np.inf)
         bound[np.minimum(hits.i, hits.j), np.maximum(hits.i, hits.j)] = hits.gain

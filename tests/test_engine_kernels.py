@@ -1,4 +1,4 @@
-"""The engine's inner loops, by the definition; those of the front are in test_front.py, those of a pass in float64 in
+"""The engine's inner loops, by the definition; those of the working are in test_front.py, those of a pass in float64 in
 test_passes.py."""
 
 import numpy as np
@@ -12,7 +12,7 @@ RNG = np.random.default_rng(0)
 def test_narrowed_rows_and_what_they_count_for():
     Z, order, columns = RNG.standard_normal((20, 7)), np.array([4, 0, 19], dtype=np.int32), np.array([6, 2, 3])
     out, kept = np.empty((3, 5), dtype=np.float32), np.empty(3)
-    kernels.narrow(Z, order, columns, 0.5, out, kept)
+    kernels.narrow_to_float32(Z, order, columns, 0.5, out, kept)
     chosen = Z[order][:, columns] / 2
     np.testing.assert_array_equal(out[:, :3], chosen.astype(np.float32))
     np.testing.assert_allclose(kept, np.sum(chosen**2, axis=1))
@@ -32,7 +32,7 @@ def test_a_screen_finds_the_negative_products_of_its_strips_once(weighted, size)
     shift, growth = np.float32(0.25), np.float32(1.5 if weighted else 0)
     rows = rows_of(z, h, a, b) if weighted else rows_of(z, h)
     strips = np.array([(low, min(low + height, n), low, n - low // 2) for low in range(0, n - 30, height)])
-    scratch = kernels.Scratch(
+    scratch = kernels.ScreenScratch(
         np.empty(height * rows.shape[1], dtype=np.float32),
         np.empty(height * tile, dtype=np.float32),
         np.empty(size, dtype=np.int32),
@@ -40,7 +40,7 @@ def test_a_screen_finds_the_negative_products_of_its_strips_once(weighted, size)
         np.empty(size),
     )
     at, found = np.array([0, -1]), {}
-    side, level = kernels.Side(rows, 0), kernels.Level(shift, growth, 2.0, 3.0)
+    side, level = kernels.StripSide(rows, 0), kernels.ScreenFloor(shift, growth, 2.0, 3.0)
     while at[0] < len(strips):
         count = kernels.screen(side, side, strips, at, tile, level, scratch)
         for e in range(count):
@@ -64,9 +64,9 @@ def test_bounds_lose_the_steps_that_they_miss(weight):
     bound, since = RNG.random(40) * 10, RNG.integers(0, 6, 40).astype(np.int32)
     rho, m = RNG.standard_normal((9, 6)), 5
     pool = kernels.PoolArrays(bound.copy(), since.copy(), i, j, weight)
-    kernels.subtract_steps(pool, rho, m, 4, 36, 3.0)
+    kernels.apply_updates(pool, rho, m, 4, 36, 3.0)
     for e in range(40):
         missed = range(since[e], m) if 4 <= e < 36 and bound[e] >= 3.0 else []
         lost = sum((rho[i[e], step] - rho[j[e], step]) ** 2 for step in missed)
         assert pool.bound[e] == pytest.approx(bound[e] - lost * (weight[e] if len(weight) else 1))
-        assert pool.since[e] == (m if len(missed) else since[e])
+        assert pool.applied[e] == (m if len(missed) else since[e])

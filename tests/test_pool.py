@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pairsmith.design.information import Design
-from pairsmith.engine.pool import Epoch, Pool
+from pairsmith.engine.pool import Pool, Updates
 from pairsmith.engine.threads import team_of
 from pairsmith.engine.top_pairs import Hits
 
@@ -23,42 +23,42 @@ def problem(request):
     design = Design(X, 0.5, scores=scores)
     i, j = np.triu_indices(10 if request.param == "few items" else N, 1)
     gains = gains_of(design, i, j, design.weight(i, j))
-    pool = Pool.filled(design, Hits(i.astype(np.int32), j.astype(np.int32), gains.copy()), 0.0, exact=True)
+    pool = Pool.from_hits(design, Hits(i.astype(np.int32), j.astype(np.int32), gains.copy()), 0.0, exact=True)
     return design, pool, i, j
 
 
-def pick(design, epoch, i, j):
-    """Include a pair, and note its v in the epoch as the kernels do."""
-    row = epoch.room_for(1)
+def pick(design, updates, i, j):
+    """Include a pair, and note its v in the updates as the kernels do."""
+    row = updates.reserve(1)
     _, v = design.add(i, j)
     row[0] = v
-    epoch.picks += 1
+    updates.count += 1
 
 
 def test_bounds_fall_to_the_gains_of_the_moment(problem):
     design, pool, i, j = problem
-    epoch = Epoch(D)
+    updates = Updates(D)
     for at in (3, 17, 40):
-        pick(design, epoch, int(i[at]), int(j[at]))
+        pick(design, updates, int(i[at]), int(j[at]))
     with team_of(2) as team:
-        pool.learn_rho(design, epoch, team)
-        outside = pool.bring_up_to_date(len(i), epoch.picks, team)
+        pool.project_updates(design, updates, team)
+        outside = pool.tighten_largest(len(i), updates.count, team)
     assert outside == -np.inf
     np.testing.assert_allclose(pool.arrays.bound, gains_of(design, i, j, design.weight(i, j)), rtol=1e-9)
-    assert np.all(pool.arrays.since == 3)
+    assert np.all(pool.arrays.applied == 3)
     np.testing.assert_array_equal(pool.items[pool.arrays.i], i)
     np.testing.assert_array_equal(pool.items[pool.arrays.j], j)
 
 
 def test_only_the_largest_are_brought_up_to_date_and_no_other_is_larger(problem):
     design, pool, i, j = problem
-    epoch = Epoch(D)
-    pick(design, epoch, int(i[5]), int(j[5]))
+    updates = Updates(D)
+    pick(design, updates, int(i[5]), int(j[5]))
     with team_of(1) as team:
-        pool.learn_rho(design, epoch, team)
-        outside = pool.bring_up_to_date(8, epoch.picks, team)
+        pool.project_updates(design, updates, team)
+        outside = pool.tighten_largest(8, updates.count, team)
     true = gains_of(design, i, j, design.weight(i, j))
-    fresh = pool.arrays.since == 1
+    fresh = pool.arrays.applied == 1
     np.testing.assert_allclose(pool.arrays.bound[fresh], true[fresh], rtol=1e-9)
     assert np.all(true <= pool.arrays.bound * (1 + 1e-9))
     assert np.sum(pool.arrays.bound >= outside) >= 8
@@ -75,12 +75,12 @@ def test_what_is_dropped_stays_out(problem):
     assert np.isneginf(pool.arrays.bound[-1])
     pool.set_gains(np.array([1, 2]), np.array([0.5, 0.25]), 9)
     assert pool.arrays.bound[[1, 2]].tolist() == [0.5, 0.25]
-    assert pool.arrays.since[[1, 2]].tolist() == [9, 9]
+    assert pool.arrays.applied[[1, 2]].tolist() == [9, 9]
 
 
 def test_an_epoch_has_room_for_more_picks_than_it_began_with():
-    epoch = Epoch(3)
+    updates = Updates(3)
     for at in range(200):
-        epoch.room_for(1)[0] = at
-        epoch.picks += 1
-    np.testing.assert_array_equal(epoch.V[:200, 0], np.arange(200))
+        updates.reserve(1)[0] = at
+        updates.count += 1
+    np.testing.assert_array_equal(updates.V[:200, 0], np.arange(200))

@@ -89,7 +89,7 @@ def test_of_equal_gains_the_smaller_pairs_are_kept():
 
 def test_a_screen_may_leave_out_columns_and_finds_the_same(monkeypatch):
     """Where a few columns hold nearly all of the lengths, multiplying these rules out nearly everything."""
-    monkeypatch.setattr(scan_module, "_WORTH_TRYING", 0)
+    monkeypatch.setattr(scan_module, "_MIN_PRODUCTS_TO_SAVE", 0)
     wide = np.random.default_rng(3).standard_normal((N, 40)) * np.where(np.arange(40) < 10, 1.0, 0.05)
     floors = {}
     for memory in (1 << 30, 0):  # without Z at hand there is no second look, and all columns are multiplied
@@ -105,7 +105,7 @@ def test_a_screen_may_leave_out_columns_and_finds_the_same(monkeypatch):
 def test_no_pass_where_lengths_rule_out_every_pair():
     with scan_of(X) as scan:
         whitened = scan.whiten()
-        floor = 5 * float(whitened.norms.max())
+        floor = 5 * float(whitened.squared_norms.max())
         hits, left_out = scan.screened(whitened, floor, 100)
         assert (len(hits.i), left_out, scan.diagnostics["tiles"]) == (0, floor, 0)
 

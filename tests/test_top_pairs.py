@@ -14,7 +14,7 @@ def some_hits(rng, count, ties):
 @pytest.mark.parametrize("ties", [False, True])
 def test_the_largest_of_all_hits_whatever_their_order(monkeypatch, ties):
     """By sorting all of them: the largest gains, of equals the smaller pairs; the floor bounds what was dropped."""
-    monkeypatch.setattr(top_pairs, "_SLACK", 50)
+    monkeypatch.setattr(top_pairs, "_OVERFLOW_SLACK", 50)
     rng = np.random.default_rng(0)
     hits = some_hits(rng, 5000, ties)
     expected = sorted(zip(-hits.gain, hits.i, hits.j, strict=True))[:100]
@@ -31,7 +31,7 @@ def test_the_largest_of_all_hits_whatever_their_order(monkeypatch, ties):
 
 
 def test_bounds_overflow_and_the_floor_rises(monkeypatch):
-    monkeypatch.setattr(top_pairs, "_SLACK", 50)
+    monkeypatch.setattr(top_pairs, "_OVERFLOW_SLACK", 50)
     hits = some_hits(np.random.default_rng(1), 5000, ties=False)
     top = TopPairs(0.2, 100)
     for part in np.array_split(np.arange(5000), 40):

@@ -23,8 +23,8 @@ def assert_lengths_allow(X, scores):
     """(sqrt(reach_i) + sqrt(reach_j))^2 is at least what is needed for the gain that the pair has."""
     found = whitened(X, 1.0, scores)
     i, j, gains = enumerated(X, 1.0, scores)
-    together = (np.sqrt(found.reach[i]) + np.sqrt(found.reach[j])) ** 2
-    assert np.all(together >= found.needed(gains) * (1 - 1e-6))
+    together = (np.sqrt(found.pruning_norms[i]) + np.sqrt(found.pruning_norms[j])) ** 2
+    assert np.all(together >= found.min_squared_span(gains) * (1 - 1e-6))
     return found
 
 
@@ -36,7 +36,7 @@ def test_without_scores():
 def test_with_scores_that_are_set_aside(steep):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5)) * [30, 1, 1, 0.3, 0.1]
-    assert assert_lengths_allow(X, steep * X[:, 0]).steepness == pytest.approx(steep)
+    assert assert_lengths_allow(X, steep * X[:, 0]).score_slope == pytest.approx(steep)
 
 
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.7, 1.5, 3.0, 3.9, 4.1, 9.0, 100.0])
@@ -48,12 +48,12 @@ def test_the_table_of_the_largest_weighted_gain(q):
     # Two far out along the score, so that it is worth setting aside; they weigh nothing.
     X = np.vstack([X, [[300.0, 0.0, 0.0], [-300.0, 0.0, 0.0]]])
     found = assert_lengths_allow(X, X[:, 0].copy())
-    assert found.steepness == pytest.approx(1)
+    assert found.score_slope == pytest.approx(1)
     # And the table is tight: a gain that is 1% larger would not be allowed.
     i, j, gains = enumerated(X, 1.0, X[:, 0])
     best = np.argmax(np.where(j == i + 400, gains, 0.0))
-    together = (np.sqrt(found.reach[i[best]]) + np.sqrt(found.reach[j[best]])) ** 2
-    assert together < found.needed(1.01 * gains[best])
+    together = (np.sqrt(found.pruning_norms[i[best]]) + np.sqrt(found.pruning_norms[j[best]])) ** 2
+    assert together < found.min_squared_span(1.01 * gains[best])
 
 
 def test_pairs_that_are_gone():

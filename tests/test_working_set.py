@@ -3,9 +3,9 @@ import pytest
 
 from pairsmith.design.information import Design
 from pairsmith.engine import working_set
-from pairsmith.engine.pool import Epoch, Pool
+from pairsmith.engine.pool import Pool, Updates
 from pairsmith.engine.top_pairs import Hits
-from pairsmith.engine.working_set import Front
+from pairsmith.engine.working_set import WorkingSet
 from test_pool import D, N, X, gains_of
 
 
@@ -17,29 +17,29 @@ def problem(request):
     order = np.random.default_rng(3).permutation(len(i))  # a pool has no order
     i, j = i[order].astype(np.int32), j[order].astype(np.int32)
     gains = gains_of(design, i, j, design.weight(i, j))
-    return design, Pool.filled(design, Hits(i, j, gains), 0.0, exact=True), i, j
+    return design, Pool.from_hits(design, Hits(i, j, gains), 0.0, exact=True), i, j
 
 
 def test_it_has_the_pairs_that_reach_the_bound_in_their_order(problem):
     design, pool, i, j = problem
     outside = float(np.sort(pool.arrays.bound)[-20])
-    front = Front.drawn(pool, outside, design, afresh=False)
-    pairs = np.column_stack(front.pairs(np.arange(len(front.chosen))))
+    working = WorkingSet.from_pool(pool, outside, design, recompute=False)
+    pairs = np.column_stack(working.pairs(np.arange(len(working.pool_places))))
     assert sorted(map(tuple, pairs.tolist())) == list(map(tuple, pairs.tolist()))
     assert len(pairs) == 20
-    np.testing.assert_allclose(front.arrays.value, pool.arrays.bound[front.chosen])
-    assert front.best(design) == pytest.approx(gains_of(design, i, j, design.weight(i, j)).max())
+    np.testing.assert_allclose(working.arrays.gain, pool.arrays.bound[working.pool_places])
+    assert working.best_gain(design) == pytest.approx(gains_of(design, i, j, design.weight(i, j)).max())
 
 
 def test_every_pick_of_a_burst_has_the_largest_gain_and_enters_the_root(problem):
     design, pool, i, j = problem
-    front = Front.drawn(pool, -np.inf, design, afresh=True)
-    front.limit = 0.0
-    epoch = Epoch(D)
+    working = WorkingSet.from_pool(pool, -np.inf, design, recompute=True)
+    working.min_gain = 0.0
+    updates = Updates(D)
     fresh = Design(X, 0.5, scores=design.scores)
-    places, gains, _ = front.pick(design, epoch, 6)
-    assert len(places) == epoch.picks == 6
-    for pair, gain, v in zip(zip(*front.pairs(places), strict=True), gains, epoch.V, strict=False):
+    places, gains, _ = working.pick(design, updates, 6, 0.0)
+    assert len(places) == updates.count == 6
+    for pair, gain, v in zip(zip(*working.pairs(places), strict=True), gains, updates.V, strict=False):
         true = gains_of(fresh, i, j, fresh.weight(i, j))
         at = int(np.flatnonzero((i == pair[0]) & (j == pair[1]))[0])
         assert gain == pytest.approx(true.max())
@@ -52,15 +52,15 @@ def test_every_pick_of_a_burst_has_the_largest_gain_and_enters_the_root(problem)
 
 def test_picking_ends_at_the_limit_and_full_items_are_not_picked(problem):
     design, pool, *_ = problem
-    front = Front.drawn(pool, -np.inf, design, afresh=False)
-    front.limit = 2 * front.best(design)
-    assert len(front.pick(design, Epoch(D), 3)[0]) == 0
-    front.limit = 0.0
+    working = WorkingSet.from_pool(pool, -np.inf, design, recompute=False)
+    working.min_gain = 2 * working.best_gain(design)
+    assert len(working.pick(design, Updates(D), 3, 0.0)[0]) == 0
+    working.min_gain = 0.0
     full = np.ones(N, dtype=bool)
     full[[4, 9]] = False
-    front.drop_full(full)
-    places, *_ = front.pick(design, Epoch(D), 3)
-    assert list(zip(*front.pairs(places), strict=True)) == [(4, 9)]
+    working.drop_full(full)
+    places, *_ = working.pick(design, Updates(D), 3, 0.0)
+    assert list(zip(*working.pairs(places), strict=True)) == [(4, 9)]
 
 
 COMPARED = np.array([(0, 1), (1, 2), (5, 9)])
@@ -68,12 +68,14 @@ COMPARED = np.array([(0, 1), (1, 2), (5, 9)])
 
 @pytest.fixture(params=[False, True], ids=["plain", "weighted"])
 def problem_with_effects(request):
-    """A design, and a front of all pairs whose values are bounds: a little above the gains."""
+    """A design, and a working of all pairs whose values are bounds: a little above the gains."""
     scores = np.random.default_rng(2).standard_normal(30) if request.param else None
     design = Design(X, 0.5, comparisons=COMPARED, scores=scores, item_effects=0.7)
     i, j = (items.astype(np.int32) for items in np.triu_indices(30, 1))
     bounds = design.gains(i, j) * (1 + 1e-10)
-    return design, Front.drawn(Pool.filled(design, Hits(i, j, bounds), 0.0, exact=False), -np.inf, design, afresh=False)
+    return design, WorkingSet.from_pool(
+        Pool.from_hits(design, Hits(i, j, bounds), 0.0, exact=False), -np.inf, design, recompute=False
+    )
 
 
 def now(design):
@@ -82,41 +84,41 @@ def now(design):
 
 
 def test_the_best_and_what_is_near_are_exact(problem_with_effects):
-    design, front = problem_with_effects
+    design, working = problem_with_effects
     right = now(design)
-    top, close = working_set.near(front.arrays, front.items, design)
+    top, close = working.refresh_best_with_effects(design)
     assert top == pytest.approx(right.max(), rel=1e-13)
-    np.testing.assert_allclose(front.arrays.value[close], right[close], rtol=1e-13)
-    np.testing.assert_array_equal(close, np.flatnonzero(right >= right.max() * (1 - working_set.NEAR)))
+    np.testing.assert_allclose(working.arrays.gain[close], right[close], rtol=1e-13)
+    np.testing.assert_array_equal(close, np.flatnonzero(right >= right.max() * (1 - working_set.NEAR_BEST)))
 
 
 def test_picks_are_the_best_and_the_others_fall_as_they_should(problem_with_effects):
-    design, front = problem_with_effects
-    front.limit, epoch = 0.0, Epoch(4)
+    design, working = problem_with_effects
+    working.min_gain, updates = 0.0, Updates(4)
     for _ in range(6):
         right = now(design)
-        right[front.arrays.value == -np.inf] = -np.inf
-        place, d, _ = front.pick(design, epoch, 1)
+        right[working.arrays.gain == -np.inf] = -np.inf
+        place, d, _ = working.pick(design, updates, 1, 0.0)
         assert right[place[0]] == pytest.approx(right.max(), rel=1e-12)
         assert d[0] == pytest.approx(right.max(), rel=1e-12)
-        left = front.arrays.value > -np.inf
-        np.testing.assert_allclose(front.arrays.value[left], now(design)[left], rtol=1e-8)
-    assert epoch.picks == len(epoch.r) == 6
+        left = working.arrays.gain > -np.inf
+        np.testing.assert_allclose(working.arrays.gain[left], now(design)[left], rtol=1e-8)
+    assert updates.count == len(updates.r) == 6
 
 
 def test_of_equal_gains_the_first_is_picked():
     design = Design(np.zeros((6, 1)), 1.0, item_effects=2.0)
     i, j = (items.astype(np.int32) for items in np.triu_indices(6, 1))
-    pool = Pool.filled(design, Hits(i, j, np.full(15, 4.0)), 0.0, exact=True)
-    front = Front.drawn(pool, -np.inf, design, afresh=False)
-    front.limit = 0.0
-    place, d, _ = front.pick(design, Epoch(1), 3)
-    assert front.pairs(place) == ([0, 2, 4], [1, 3, 5])
+    pool = Pool.from_hits(design, Hits(i, j, np.full(15, 4.0)), 0.0, exact=True)
+    working = WorkingSet.from_pool(pool, -np.inf, design, recompute=False)
+    working.min_gain = 0.0
+    place, d, _ = working.pick(design, Updates(1), 3, 0.0)
+    assert working.pairs(place) == ([0, 2, 4], [1, 3, 5])
     np.testing.assert_allclose(d, 4.0)
 
 
 def test_picking_ends_where_a_pair_outside_may_be_better(problem_with_effects):
-    design, front = problem_with_effects
-    front.limit = 2 * now(design).max()
-    place, _, _ = front.pick(design, Epoch(4), 5)
+    design, working = problem_with_effects
+    working.min_gain = 2 * now(design).max()
+    place, _, _ = working.pick(design, Updates(4), 5, 0.0)
     assert len(place) == 0

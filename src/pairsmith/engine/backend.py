@@ -1,4 +1,4 @@
-"""A pass over the pairs, carried out: by threads of this process, or by whoever keeps to the same protocol."""
+"""The passes of a scan over all items and all pairs: the interface, and its implementation in threads."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs
 from pairsmith.engine.whitening import Whitened, whiten
 
-Tell = Callable[[str], None]
+Tell = Callable[[str], None]  # reports progress as a line of text
 
-PAIRS_AT_ONCE = 1 << 18  # in float64, by one thread
-_NUMBERS_AT_ONCE = 1 << 18  # of Z that one thread treats at a time
-_BATCHES_PER_THREAD = 32  # into which the strips of a pass are cut, so that no thread waits long for the others
+PAIRS_AT_ONCE = 1 << 18  # pairs per task of a float64 pass
+_NUMBERS_PER_TASK = 1 << 18  # entries of Z per task of a pass over items
+_BATCHES_PER_THREAD = 32  # batches of strips, so that no thread waits long for the others
+
+_NO_COVARIANCE = np.zeros((0, 0)), np.zeros(0, dtype=np.int32)
 
 
-_INDEPENDENT = np.zeros((0, 0)), np.zeros(0, dtype=np.int32)
+class ScanBackend(Protocol):
+    """Carries out the passes of a scan; implemented by `ThreadBackend` and `pairsmith.cluster.scan.InTasks`.
 
-
-class Passes(Protocol):
-    """What is done to all items or all pairs. `pairsmith.cluster.scan.InTasks` does it on a cluster."""
+    With item effects, both passes over pairs skip the pairs whose two items are touched: `Scan` handles those.
+    """
 
     @property
     def second_look(self) -> bool:
-        """Whether Z of any pair is at hand, so that a screen may leave out columns and look at few pairs again."""
+        """Whether Z is at hand for any pair, so that a screen may leave out columns and recompute its hits."""
 
     def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
-        """|z_i|^2 of all items, the sum of squares of each column of Z, and Z itself if it is kept in this process."""
-
-    # Where items have effects, pairs of which both are touched are for `Scan` to look at, and none of these two's.
+        """Return |z_i|^2 of all items, the sum of squares of each column of Z, and Z if this process keeps it."""
 
     def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
-        """Add the planned pairs whose bound reaches the floor; pairs that are gone may be among them."""
+        """Add the planned pairs whose bound reaches the floor. Pairs that are gone may be among them."""
 
     def exact(self, whitened: Whitened, top: TopPairs) -> None:
-        """Add the candidates that are left whose gain, in float64, reaches the floor."""
+        """Add the remaining candidates whose gain in float64 reaches the floor."""
 
 
-class InThreads:
-    """Passes by threads of this process. Z is kept if it takes no more than `memory` bytes."""
+class ThreadBackend:
+    """Passes in threads of this process. Z is kept in memory if it takes no more than `memory` bytes."""
 
     def __init__(
         self, design: Design, remaining: Remaining, team: Team, _diagnostics: dict[str, Any], tell: Tell, memory: int
     ) -> None:
         self.design, self.remaining, self.team, self.tell = design, remaining, team, tell
         n, d = design.features.shape
-        self.items_at_once = max(1, _NUMBERS_AT_ONCE // d)
-        # Kept from scan to scan: memory given back and asked for again is slow.
-        self.norms = np.empty(n)
+        self.items_per_task = max(1, _NUMBERS_PER_TASK // d)
+        # These arrays are reused from scan to scan: freeing memory and allocating it again is slow.
+        self.squared_norms = np.empty(n)
         self.Z: Floats | None = np.empty((n, d)) if n * d * 8 <= memory else None
         self.float32_rows: npt.NDArray[np.float32] = np.empty(0, dtype=np.float32)
 
@@ -67,31 +67,31 @@ class InThreads:
         return self.Z is not None
 
     def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
-        points, step = self.design.points, self.items_at_once
+        points, step = self.design.points, self.items_per_task
         n, d = points.shape
         energies = np.zeros((-(-n // step), d))
 
-        def work(at: int) -> None:
-            block = slice(at * step, min((at + 1) * step, n))
+        def work(task: int) -> None:
+            block = slice(task * step, min((task + 1) * step, n))
             Z = whiten(points, block, factors, None if self.Z is None else self.Z[block])
-            np.einsum("ic,ic->i", Z, Z, out=self.norms[block])
-            np.einsum("ic,ic->c", Z, Z, out=energies[at])
+            np.einsum("ic,ic->i", Z, Z, out=self.squared_norms[block])
+            np.einsum("ic,ic->c", Z, Z, out=energies[task])
 
         self.team.share(work, range(len(energies)))
-        return self.norms, energies.sum(axis=0), self.Z
+        return self.squared_norms, energies.sum(axis=0), self.Z
 
     def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
         items = self._tile_rows(whitened, plan)
         total = plan.pairs[-1] if len(plan.pairs) else 0
         shares = np.linspace(0, 1, _BATCHES_PER_THREAD * self.team.threads + 1)[1:-1]
         batches = [batch for batch in np.split(plan.strips, np.searchsorted(plan.pairs, shares * total)) if len(batch)]
-        own, lock, done = threading.local(), threading.Lock(), 0
+        local, lock, done = threading.local(), threading.Lock(), 0
 
         def work(batch: Ints) -> None:
             nonlocal done
-            if not hasattr(own, "scratch"):
-                own.scratch = plan.screening.scratch()
-            for hits in plan.screening.hits(items, items, batch, lambda: whitened.product(top.floor), own.scratch):
+            if not hasattr(local, "scratch"):
+                local.scratch = plan.screening.scratch()
+            for hits in plan.screening.hits(items, items, batch, lambda: whitened.product(top.floor), local.scratch):
                 hits = hits.only(~whitened.both_touched(hits.i, hits.j)) if whitened.own is not None else hits
                 hits = whitened.settled(hits, top.floor)
                 with lock:
@@ -103,24 +103,24 @@ class InThreads:
         self.team.share(work, batches)
 
     def _tile_rows(self, whitened: Whitened, plan: ScreenPlan) -> TileRows:
-        """All items that take part, in float32."""
+        """Prepare the items of the plan for the screen, as one block."""
         screening, order = plan.screening, plan.order
         size = len(order) * screening.row_width
         if size > len(self.float32_rows):
             self.float32_rows = np.empty(size, dtype=np.float32)
         rows = self.float32_rows[:size].reshape(len(order), -1)
-        placed = PlacedItems.of(whitened, 0, order)
+        items = PlacedItems.of(whitened, 0, order)
         points = self.design.points
 
         def work(low: int) -> None:
-            block = slice(low, low + self.items_at_once)
+            block = slice(low, low + self.items_per_task)
             Z, which = self.Z, order[block]
             if Z is None:
                 Z, which = whiten(points, which, whitened.factors), np.arange(len(which), dtype=np.int32)
-            screening.write_float32_rows(Z, which, placed.part(block), rows[block])
+            screening.write_float32_rows(Z, which, items.part(block), rows[block])
 
-        self.team.share(work, range(0, len(order), self.items_at_once))
-        return TileRows(placed, rows, self.Z, order)
+        self.team.share(work, range(0, len(order), self.items_per_task))
+        return TileRows(items, rows, self.Z, order)
 
     def exact(self, whitened: Whitened, top: TopPairs) -> None:
         rows, lock, done = self.remaining.rows, threading.Lock(), 0
@@ -150,19 +150,20 @@ def reaching(
     low: int,
     high: int,
     floor: float,
-    covariance: tuple[Floats, Items] = _INDEPENDENT,
+    covariance: tuple[Floats, Items] = _NO_COVARIANCE,
 ) -> Hits:
-    """Pairs of the rows low to high - 1 of these `Rows`, as their arrays, whose gain in float64 reaches the floor.
+    """Return the pairs of rows low to high - 1 whose gain in float64 reaches the floor.
 
-    Effects, where there are any, add own_i + own_j - 2 E_ij; `covariance` is E and where in it each item is.
+    `arrays` holds the partner, first, count and start of `candidates.Rows`. Item effects add own_i + own_j - 2 E_ij to
+    d_ij; `covariance` is E, and the row of E of each item.
     """
     size = int(arrays[3][high] - arrays[3][low])
     gains, out = np.empty((2, size + 1))
     i, j = np.empty((2, size + 1), dtype=np.int32)
     distances(Z, *arrays, low, high, gains)
     if own is not None:
-        kernels.widen(gains, own, *covariance, *arrays, low, high)
+        kernels.add_effect_variances(gains, own, *covariance, *arrays, low, high)
     if scores is not None:
-        kernels.weigh(gains, scores, *arrays, low, high)
-    found = kernels.reaching(gains, *arrays, low, high, floor, i, j, out)
-    return Hits(i[:found], j[:found], out[:found])
+        kernels.apply_logistic_weights(gains, scores, *arrays, low, high)
+    count = kernels.select_above_floor(gains, *arrays, low, high, floor, i, j, out)
+    return Hits(i[:count], j[:count], out[:count])

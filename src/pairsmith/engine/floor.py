@@ -1,11 +1,11 @@
-"""The floor of a scan, chosen by what a scan costs and how many picks it is good for.
+"""Choose the floor of a scan: by what the scan costs, and by how many picks its pool lasts.
 
-|z_i - z_j| <= |z_i| + |z_j|, so the lengths of items tell how many pairs a scan with a given floor has to look at.
-Gains fall geometrically, roughly, so a scan lasts for picks in proportion to log(best / floor); the floor with the
-least cost per unit of that is chosen. A floor that is badly chosen costs time and nothing else.
+|z_i - z_j| <= |z_i| + |z_j|, so the lengths of the items tell how many pairs a scan with a given floor has to examine.
+Gains fall roughly geometrically, so a pool lasts for a number of picks proportional to log(best / floor). The floor
+with the smallest cost per unit of this logarithm is chosen. A bad choice costs time, but never changes the picks.
 
-The unit of costs is a multiplication of the scan: a float32 product of two numbers, in a tile. Costs were measured in
-it on two cores, with single-threaded OpenBLAS in each thread.
+Costs are in multiplications of a scan: float32 products of two numbers in a tile. They were measured with
+single-threaded BLAS in each thread.
 """
 
 from __future__ import annotations
@@ -15,80 +15,81 @@ import numpy as np
 from pairsmith.data.arrays import Floats
 from pairsmith.engine.whitening import Whitened
 
-_SHARES = 0.98 ** np.arange(1.0, 150.0)  # the floors tried, as shares of the best gain: down to a twentieth of it
+_SHARES_OF_BEST = 0.98 ** np.arange(1.0, 150.0)  # floors to try: down to a twentieth of the best gain
 
-_COST_SCAN = 3e9  # what every scan costs, whatever its size: sampling, planning, filling the pool, a front
-_COST_ITEM_COLUMN = 1000  # of each number of Z: whitened in float64, measured, sorted, narrowed; and besides ...
-_COST_WHITENING = 8  # ... each multiplication that whitens it, in float64 and read from memory
-_COST_COLUMN = 2  # of a pair looked at, for each column multiplied
-_COST_PAIR = 50  # of a pair looked at, besides
-_COST_KEPT = 3000  # of a pair kept: joined, cut, brought up to date at scattered places of memory
+_COST_PER_SCAN = 3e9  # sampling, planning, filling the pool, drawing a working set
+_COST_PER_NUMBER = 1000  # of Z: measured, sorted and narrowed to float32
+_COST_PER_WHITENING_PRODUCT = 8  # in float64, read from memory
+_COST_PER_PAIR_AND_COLUMN = 2  # of the pairs examined
+_COST_PER_PAIR = 50  # of the pairs examined, in addition
+_COST_PER_HIT = 3000  # joined, cut down, and updated at scattered places in memory
 
-_ALL_COLUMNS_AFTER = 0.2  # a floor lower by this share of the best makes a scan need all columns: a guess
-_UNSEEN = 30  # pairs of the sample added to the count above a floor, since the sample misses the tail
-_FILLED = 0.5  # share of the pool's capacity that pairs above the floor should take, as far as the sample can tell
-_SAMPLE_TELLS = 5  # the sample is believed when at least this many of its pairs are above
-_MORE_THAN_LEFT = 1.5  # a floor good for more than 1.5 times the picks left gets no credit for the rest
+_ALL_COLUMNS_BELOW = 0.2  # a floor lower by this share of the best gain makes a scan need all columns; a guess
+_UNSEEN_PAIRS = 30  # added to the count of sampled pairs above a floor, because the sample misses the tail
+_TARGET_FILL = 0.5  # share of the pool's capacity to fill, as far as the sample can tell
+_MIN_SAMPLED_PAIRS = 5  # the sample is trusted if it has at least this many pairs above a floor
+_MAX_PICKS_PER_PICK_LEFT = 1.5  # a floor that lasts for even more picks gets no credit for the rest
 
 
-class FloorChoice:
-    """What earlier epochs of a search taught about the floor, and the choice of the next."""
+class FloorPolicy:
+    """Chooses the floor of each scan, and learns from earlier scans how fast gains fall."""
 
     def __init__(self) -> None:
-        self.picks_per_fold = 0.0  # picks per factor e of falling gains, in the last epoch; 0 before the first
-        self.last_share = 1.0  # the last scan's floor, as a share of the best gain
-        self.base = 0.0  # what every gain is at least, where items have effects of their own: what is above falls
+        self.picks_per_fold = 0.0  # picks while gains fell by a factor e, since the last scan; 0 before the first
+        self.last_share = 1.0  # the last scan's floor as a share of the best gain
+        self.base = 0.0  # a lower bound on all gains, with item effects: only what is above it falls
 
-    def learn(self, picks: int, best_at_start: float, best_at_end: float) -> None:
-        """An epoch of so many picks is over."""
-        above, at_end = best_at_start - self.base, best_at_end - self.base
-        folds = max(1e-3, np.log(above / at_end)) if at_end > 0 else np.inf
+    def record(self, picks: int, best_at_start: float, best_at_end: float) -> None:
+        """Record that the best gain fell from one value to the other during this many picks."""
+        start, end = best_at_start - self.base, best_at_end - self.base
+        folds = max(1e-3, np.log(start / end)) if end > 0 else np.inf
         self.picks_per_fold = picks / folds
 
-    def choose(self, whitened: Whitened, best: float, capacity: int, left: int, columns_used: float) -> float:
-        """Low enough for many picks, high enough to prune and to fit the pool.
+    def choose(self, whitened: Whitened, best: float, capacity: int, picks_left: int, columns_used: float) -> float:
+        """Return a floor low enough for many picks, and high enough to prune and to fit the pool.
 
-        `best` is a gain known to be there, or -inf; `left` picks are to be made; the last scan multiplied this share
-        of the columns.
+        `best` is a gain known to be attained, or -inf. `columns_used` is the share of the columns that the last scan
+        multiplied.
         """
         gains, far = whitened.sample(), whitened.far()
         best = max(best, float(far[-1]) if len(far) else float(gains[-1]))
         if best <= 0:
             return 0.0
         self.base = 0.0 if whitened.own is None else min(float(gains[0]), 0.99 * best)
-        floors = self.base + _SHARES * (best - self.base)
+        floors = self.base + _SHARES_OF_BEST * (best - self.base)
         n, d = whitened.design.features.shape
         total = len(whitened.remaining.rows)
-        seen = _pairs_seen(whitened, floors) * (total / (n * (n - 1) / 2))
-        above, above_far = (len(some) - np.searchsorted(some, floors) for some in (gains, far))
-        # Pairs above each floor, by two estimates, the smaller.
-        kept = np.minimum(seen * above_far / max(1, len(far)), total * (above + _UNSEEN) / len(gains))
-        # The last scan may have done with fewer columns.
-        more = np.maximum(0, self.last_share - floors / best) / _ALL_COLUMNS_AFTER
+        examined = _count_pairs_examined(whitened, floors) * (total / (n * (n - 1) / 2))
+        above, far_above = (len(sample) - np.searchsorted(sample, floors) for sample in (gains, far))
+        # Two estimates of the pairs above each floor; the smaller one counts.
+        hits = np.minimum(examined * far_above / max(1, len(far)), total * (above + _UNSEEN_PAIRS) / len(gains))
+        # A lower floor than the last one needs more columns.
+        more = np.maximum(0, self.last_share - floors / best) / _ALL_COLUMNS_BELOW
         columns = d * np.minimum(1, columns_used + more)
-        cost = _COST_SCAN + n * d * (_COST_WHITENING * d + _COST_ITEM_COLUMN)
-        cost = cost + seen * (_COST_COLUMN * columns + _COST_PAIR) + _COST_KEPT * kept
-        # No credit for pairs that do not fit the pool, or picks not asked for.
-        expected = int(_FILLED * capacity / total * len(gains))
-        fits = float(gains[-expected]) if _SAMPLE_TELLS <= expected < len(gains) else 0.0
-        worth = -np.log(np.maximum(_SHARES, min((fits - self.base) / (best - self.base), 0.999)))
+        cost = _COST_PER_SCAN + n * d * (_COST_PER_WHITENING_PRODUCT * d + _COST_PER_NUMBER)
+        cost = cost + examined * (_COST_PER_PAIR_AND_COLUMN * columns + _COST_PER_PAIR) + _COST_PER_HIT * hits
+        # There is no credit for pairs that do not fit the pool, nor for more picks than are left.
+        rank = int(_TARGET_FILL * capacity / total * len(gains))
+        lowest_fitting = float(gains[-rank]) if _MIN_SAMPLED_PAIRS <= rank < len(gains) else 0.0
+        lowest_share = min((lowest_fitting - self.base) / (best - self.base), 0.999)
+        worth = -np.log(np.maximum(_SHARES_OF_BEST, lowest_share))
         if self.picks_per_fold > 0:
-            worth = np.minimum(worth, _MORE_THAN_LEFT * left / self.picks_per_fold)
+            worth = np.minimum(worth, _MAX_PICKS_PER_PICK_LEFT * picks_left / self.picks_per_fold)
         floor = float(floors[np.argmin(cost / worth)])
-        floor = min(max(floor, fits), best * (1 - 1e-6))
+        floor = min(max(floor, lowest_fitting), best * (1 - 1e-6))
         self.last_share = floor / best
         return floor
 
 
-def _pairs_seen(whitened: Whitened, floors: Floats) -> Floats:
-    """How many of all pairs of items a scan with each of the floors has to look at, by the items' lengths."""
-    n = len(whitened.reach)
-    # Lengths at ranks ever farther apart stand for all: it is the few longest that count.
+def _count_pairs_examined(whitened: Whitened, floors: Floats) -> Floats:
+    """Estimate how many of all pairs of items a scan with each floor has to examine, by the lengths of the items."""
+    n = len(whitened.pruning_norms)
+    # Sample the lengths at geometrically spaced ranks: the few longest items matter most.
     ranks = np.unique(np.geomspace(1, n, 300).astype(np.int64))
-    lengths = np.sqrt(np.sort(whitened.reach)[n - ranks])
+    lengths = np.sqrt(np.sort(whitened.pruning_norms)[n - ranks])
     weights = np.diff(ranks, prepend=0)
-    below = np.concatenate([[0], np.cumsum(weights)])
-    needed = np.sqrt(whitened.needed(floors))
-    reached = np.searchsorted(-lengths, lengths[None, :] - needed[:, None], side="right")
-    seen: Floats = below[reached] @ weights / 2
-    return seen
+    cumulative = np.concatenate([[0], np.cumsum(weights)])
+    min_span = np.sqrt(whitened.min_squared_span(floors))
+    partners = np.searchsorted(-lengths, lengths[None, :] - min_span[:, None], side="right")
+    examined: Floats = cumulative[partners] @ weights / 2
+    return examined

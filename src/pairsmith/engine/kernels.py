@@ -1,4 +1,7 @@
-"""Compiled inner loops of the engine: the tiles of a scan, bounds of the pool, picks from the front."""
+"""Compiled inner loops of the engine: the tiles of a scan, the bounds of the pool, the picks from the working set.
+
+Candidate pairs come as the arrays of `candidates.Rows`, as in `pairsmith.design.kernels`.
+"""
 
 from typing import Any, NamedTuple
 
@@ -6,27 +9,27 @@ import numpy as np
 
 from pairsmith.design.kernels import compiled, include_inlined, inlined
 
-# Arguments that belong together. numba takes named tuples as they are.
+# Arguments that travel together; numba accepts named tuples.
 
 
-class Side(NamedTuple):
-    """The rows of one side of a strip, as `Screening.write_float32_rows` makes them."""
+class StripSide(NamedTuple):
+    """The items on one side of a strip, as `Screening.write_float32_rows` prepares them."""
 
     rows: Any
-    place: int  # of the first row, in the order of the pass
+    place: int  # of the first row, in the order of the scan
 
 
-class Level(NamedTuple):
-    """The floor of a screen, in the units of its products."""
+class ScreenFloor(NamedTuple):
+    """The current floor of a screen, in the units of its products."""
 
-    shift: Any  # by how much the floor has risen since the rows were made
-    growth: Any  # the floor now over the floor then, where there are scores; else 0
+    shift: Any  # how far the floor has risen since the rows were written
+    growth: Any  # the current floor over the one the rows were written for, with scores; otherwise 0
     floor: float
-    unit: float  # by how much d_ij falls when the product g_ij grows by one
+    unit: float  # the decrease of d_ij when the product g_ij increases by one
 
 
-class Scratch(NamedTuple):
-    """Memory of one thread, for one tile and for what it finds."""
+class ScreenScratch(NamedTuple):
+    """Memory of one thread for one tile and for the hits it finds."""
 
     left: Any
     products: Any
@@ -36,49 +39,49 @@ class Scratch(NamedTuple):
 
 
 class PoolArrays(NamedTuple):
-    """One entry a pooled pair; see `pool.Pool`."""
+    """The arrays of `pool.Pool`, one entry per pooled pair."""
 
-    bound: Any
-    since: Any
+    bound: Any  # an upper bound on the gain
+    applied: Any  # the number of updates since the scan that the bound takes into account
     i: Any
     j: Any
-    weight: Any  # empty where all weights are 1
+    weight: Any  # empty if all weights are 1
 
 
-class FrontArrays(NamedTuple):
-    """One entry a pair of the front, but for X; see `front.Front`."""
+class WorkingArrays(NamedTuple):
+    """The arrays of `working_set.WorkingSet`, one entry per pair unless noted."""
 
-    value: Any  # the gain, or a bound close to it
-    first: Any  # its two items, by their places in X
+    gain: Any  # the gain, or an upper bound close to it
+    first: Any  # the pair's two items, as rows of X
     second: Any
-    weight: Any  # empty where all weights are 1
-    X: Any  # the features of its items
-    listed: Any  # scratch, a number a pair
-    rho: Any  # scratch, a number an item
-    u: Any  # scratch, a number a feature
+    weight: Any  # empty if all weights are 1
+    X: Any  # the features, one row per item
+    marked: Any  # scratch; with item effects, 1 where the gain was recomputed
+    rho: Any  # scratch, one entry per item
+    u: Any  # scratch, one entry per feature
 
 
 class PickRule(NamedTuple):
-    """Which pair is picked, and when picking ends; all but the limit are relative."""
+    """Which pair is picked, and when picking stops. All but the first number are relative."""
 
-    limit: float  # the best must reach this ...
-    margin: float  # ... even when it is lowered by so much
-    near: float  # gains this close to the best are computed afresh
-    equal: float  # gains this close are equal: the first pair is picked
+    min_gain: float  # stop when the best gain is below this ...
+    margin: float  # ... even after it is lowered by this share
+    near: float  # recompute gains that are this close to the best
+    tie: float  # treat gains this close as equal, and pick the first pair
 
 
-class Picked(NamedTuple):
-    """One entry a pick."""
+class PickLog(NamedTuple):
+    """Output of the picks, one entry per pick."""
 
-    place: Any  # in the front
-    d: Any  # d_ij, weight included
-    terms: Any  # Design.terms() before it
+    place: Any  # in the working set
+    d: Any  # d_ij times the weight
+    terms: Any  # Design.terms() before the pick
     V: Any  # row m is the v of pick m
 
 
 @compiled
-def narrow(Z, order, columns, factor, out, kept):
-    """out = factor Z[order][:, columns] in float32, and what that counts for in the squared lengths."""
+def narrow_to_float32(Z, order, columns, factor, out, squared_norms):
+    """Write factor Z[order][:, columns] in float32, and the squared norms of these rows before rounding."""
     for a in range(len(order)):
         i = order[a]
         total = 0.0
@@ -86,26 +89,30 @@ def narrow(Z, order, columns, factor, out, kept):
             value = Z[i, columns[c]] * factor
             out[a, c] = value
             total += value * value
-        kept[a] = total
+        squared_norms[a] = total
 
 
 @compiled
-def screen(left, right, strips, at, tile, level, scratch):
-    """The pairs of strips (a, a_end, b, b_end), a <= i < a_end, b <= j < b_end, i < j, with g_ij < 0; how many.
+def screen(left, right, strips, position, tile, current, scratch):
+    """Write the pairs i < j of the strips with g_ij < 0, and their bounds, to the scratch; return their number.
 
-    Rows are (z, -1, -h), turned into (z, h - shift, 1) on the left. So one product a tile gives
-    g = z_i'z_j - h_i - h_j + shift, and the test is its sign, 32 of which an integer OR tells at once (d = 370,
-    1.1e8 pairs, one in 160 kept: no slower than the bare product). The bound kept is floor - unit g.
-    With growth > 0, rows are (z, a, b, -1, -h), on the left (z, growth b, growth a, h - shift, 1).
-    Stops when the output may not hold another tile; `at` (strip, column or -1) tells where to go on.
+    A strip (a, a_end, b, b_end) holds the pairs with a <= i < a_end and b <= j < b_end.
+
+    Rows are (z, -1, -h). The left side is turned into (z, h - shift, 1), so that one product per tile gives
+    g = z_i'z_j - h_i - h_j + shift. The test is the sign of g, and an integer OR tests 32 signs at once, so the
+    comparison is hidden behind the product. The bound is floor - unit g. With growth > 0, rows are (z, a, b, -1, -h),
+    and the left side is (z, growth b, growth a, h - shift, 1).
+
+    The loop stops when the scratch may be too small for another tile. `position` (strip, column or -1) then says where
+    to resume.
     """
     A, a0, B, b0 = left.rows, left.place, right.rows, right.place
-    shift, growth, floor, unit = level.shift, level.growth, level.floor, level.unit
+    shift, growth, floor, unit = current.shift, current.growth, current.floor, current.unit
     products, out_i, out_j, out_bound = scratch.products, scratch.i, scratch.j, scratch.bound
     width = A.shape[1]
-    found = 0
-    while at[0] < len(strips):
-        a, a_end, b_begin, b_end = strips[at[0]]
+    count = 0
+    while position[0] < len(strips):
+        a, a_end, b_begin, b_end = strips[position[0]]
         height = a_end - a
         L = scratch.left[: height * width].reshape(height, width)
         for r in range(height):
@@ -116,11 +123,11 @@ def screen(left, right, strips, at, tile, level, scratch):
                 L[r, width - 3] = growth * A[a - a0 + r, width - 4]
             L[r, width - 2] = -A[a - a0 + r, width - 1] - shift
             L[r, width - 1] = np.float32(1)
-        b = max(b_begin, at[1])
+        b = max(b_begin, position[1])
         while b < b_end:
-            if found + height * tile > len(out_i):
-                at[1] = b
-                return found
+            if count + height * tile > len(out_i):
+                position[1] = b
+                return count
             wide = min(tile, b_end - b)
             P = products[: height * wide].reshape(height, wide)
             np.dot(L, B[b - b0 : b - b0 + wide].T, P)
@@ -135,60 +142,34 @@ def screen(left, right, strips, at, tile, level, scratch):
                             signs |= bits[r, c]
                     if signs < 0:
                         for c in range(max(low, begin), min(low + 32, wide)):
-                            out_i[found], out_j[found] = a + r, b + c
-                            out_bound[found] = floor - unit * P[r, c]
-                            found += P[r, c] < 0
+                            out_i[count], out_j[count] = a + r, b + c
+                            out_bound[count] = floor - unit * P[r, c]
+                            count += P[r, c] < 0
             b += tile
-        at[0] += 1
-        at[1] = -1
-    return found
+        position[0] += 1
+        position[1] = -1
+    return count
 
 
 @compiled
-def reaching(gains, partner, first, count, start, low, high, floor, out_i, out_j, out_gain):
-    """The pairs of the rows low to high - 1 whose gain reaches the floor; returns how many."""
-    base = start[low]
-    found = 0
-    for i in range(low, high):
-        for t in range(count[i]):
-            gain = gains[start[i] - base + t]
-            out_i[found], out_j[found], out_gain[found] = i, partner[first[i] + t], gain
-            found += gain >= floor
-    return found
+def add_effect_variances(gains, own, E, place, partner, first, count, start, low, high):
+    """Add own_i + own_j - 2 E_ij to the gains of rows low to high - 1.
 
-
-@compiled
-def subtract_steps(pool, rho, m, low, high, threshold):
-    """Bring bounds that reach the threshold up to step m: minus w_e times the sum of (rho_i - rho_j)^2 they miss."""
-    bound, since, i, j, weight = pool.bound, pool.since, pool.i, pool.j, pool.weight
-    for e in range(low, high):
-        if bound[e] >= threshold and since[e] < m:
-            lost = 0.0
-            for step in range(since[e], m):
-                lost += (rho[i[e], step] - rho[j[e], step]) ** 2
-            bound[e] -= weight[e] * lost if len(weight) > 0 else lost
-            since[e] = m
-
-
-@compiled
-def widen(gains, own, E, place, partner, first, count, start, low, high):
-    """d_ij <- d_ij + own_i + own_j - 2 E_ij for the pairs of the rows low to high - 1.
-
-    `place` says where in E an item is; where it is empty, E_ij is 0.
+    `place` maps items to rows of E. If it is empty, every E_ij is 0.
     """
     base = start[low]
     for i in range(low, high):
         for t in range(count[i]):
             j = partner[first[i] + t]
-            beside = own[i] + own[j]
+            variance = own[i] + own[j]
             if len(place) > 0:
-                beside -= 2 * E[place[i], place[j]]
-            gains[start[i] - base + t] += max(beside, 0.0)
+                variance -= 2 * E[place[i], place[j]]
+            gains[start[i] - base + t] += max(variance, 0.0)
 
 
 @compiled
-def weigh(gains, scores, partner, first, count, start, low, high):
-    """d_ij <- p (1 - p) d_ij for the pairs of the rows low to high - 1, p = 1 / (1 + exp(s_j - s_i))."""
+def apply_logistic_weights(gains, scores, partner, first, count, start, low, high):
+    """Multiply the gains of rows low to high - 1 by p (1 - p), where p = 1 / (1 + exp(s_j - s_i))."""
     base = start[low]
     for i in range(low, high):
         for t in range(count[i]):
@@ -197,8 +178,37 @@ def weigh(gains, scores, partner, first, count, start, low, high):
 
 
 @compiled
+def select_above_floor(gains, partner, first, count, start, low, high, floor, out_i, out_j, out_gain):
+    """Write the pairs of rows low to high - 1 whose gain reaches the floor, and return their number."""
+    base = start[low]
+    size = 0
+    for i in range(low, high):
+        for t in range(count[i]):
+            gain = gains[start[i] - base + t]
+            out_i[size], out_j[size], out_gain[size] = i, partner[first[i] + t], gain
+            size += gain >= floor
+    return size
+
+
+@compiled
+def apply_updates(pool, rho, m, low, high, threshold):
+    """Lower the bounds that reach the threshold by the updates below m that they lack.
+
+    Update l lowers the gain of pair (i, j) by its weight times (rho_il - rho_jl)^2.
+    """
+    bound, applied, i, j, weight = pool.bound, pool.applied, pool.i, pool.j, pool.weight
+    for e in range(low, high):
+        if bound[e] >= threshold and applied[e] < m:
+            decrease = 0.0
+            for update in range(applied[e], m):
+                decrease += (rho[i[e], update] - rho[j[e], update]) ** 2
+            bound[e] -= weight[e] * decrease if len(weight) > 0 else decrease
+            applied[e] = m
+
+
+@compiled
 def _project(X, root, i, j, u):
-    """u = W'(x_i - x_j); returns |u|^2."""
+    """Write u = W'(x_i - x_j) and return |u|^2."""
     for b in range(len(u)):
         u[b] = 0.0
     for a in range(X.shape[1]):
@@ -211,101 +221,102 @@ def _project(X, root, i, j, u):
     return total
 
 
-# Compiling them is most of what a first pick takes, so these three do without np.empty, min and max, which numba would
-# compile too.
+# Compiling the next three takes most of the time of a first pick. They avoid np.empty, min and max, which numba would
+# have to compile as well.
 
 
 @inlined
-def refine(front, root, near):
-    """Gains, from the root, for the best of the front and whatever comes near it; returns the largest and how many.
+def _refresh_best(working, root, near):
+    """Recompute from the root the best gain and all gains near it; return the best and how many were recomputed.
 
-    Until then values are upper bounds. `front.listed` gets the places of those computed now, ascending; they depend on
-    nothing but the picks so far. Chunks are compared at once, and few need a closer look.
+    The gains must be upper bounds before. The places of the recomputed pairs go to `working.marked`, ascending. They
+    depend only on the picks so far. Gains are compared in chunks of 32, few of which need a closer look.
     """
-    value, first, second, weight, X, listed, _, u = front
-    top, best, size = -np.inf, 0, len(value)
+    gain, first, second, weight, X, marked, _, u = working
+    top, best, size = -np.inf, 0, len(gain)
     for low in range(0, size, 32):
         high = low + 32 if low + 32 < size else size
         larger = 0
         for e in range(low, high):
-            larger += value[e] > top
+            larger += gain[e] > top
         if larger > 0:
             for e in range(low, high):
-                if value[e] > top:
-                    top, best = value[e], e
+                if gain[e] > top:
+                    top, best = gain[e], e
     if top == -np.inf:
         return top, 0
     weighted = len(weight) > 0
-    top = value[best] = _project(X, root, first[best], second[best], u) * (weight[best] if weighted else 1.0)
+    top = gain[best] = _project(X, root, first[best], second[best], u) * (weight[best] if weighted else 1.0)
     count = 0
     for low in range(0, size, 32):
         high = low + 32 if low + 32 < size else size
-        reach = top - near * abs(top)
+        threshold = top - near * abs(top)
         close = 0
         for e in range(low, high):
-            close += value[e] >= reach
+            close += gain[e] >= threshold
         if close > 0:
             for e in range(low, high):
-                if value[e] >= top - near * abs(top):
+                if gain[e] >= top - near * abs(top):
                     if e != best:
-                        value[e] = _project(X, root, first[e], second[e], u) * (weight[e] if weighted else 1.0)
-                    listed[count] = e
+                        gain[e] = _project(X, root, first[e], second[e], u) * (weight[e] if weighted else 1.0)
+                    marked[count] = e
                     count += 1
-                    if value[e] > top:
-                        top = value[e]
+                    if gain[e] > top:
+                        top = gain[e]
     return top, count
 
 
 @inlined
-def _take(front, root, v, equal, close):
-    """The best pair, of gains within `equal` the first in the front, joins the design: its place and d_e.
+def _include_best(working, root, v, tie, close):
+    """Include the best pair in the design and lower all gains; return its place and its gain.
 
-    It is among the first `close` of those listed.
+    The best is the first pair, up to ties, among the first `close` of those marked.
     """
-    value, first, second, weight, X, listed, rho, u = front
+    gain, first, second, weight, X, marked, rho, u = working
     place, s = -1, -1.0
-    for e in listed[:close]:
-        if value[e] > s + equal * abs(s):
-            place, s = e, value[e]
+    for e in marked[:close]:
+        if gain[e] > s + tie * abs(s):
+            place, s = e, gain[e]
     _project(X, root, first[place], second[place], u)
     if len(weight) > 0:
         for b in range(len(u)):
             u[b] *= np.sqrt(weight[place])
     include_inlined(root, u, s, v)
-    # A loop and not np.dot, which takes half a second to compile and is no faster.
+    # A loop, because np.dot takes half a second to compile and is no faster.
     for i in range(len(X)):
         total = 0.0
         for a in range(len(v)):
             total += X[i, a] * v[a]
         rho[i] = total
     if len(weight) > 0:
-        for e in range(len(value)):
-            value[e] -= weight[e] * (rho[first[e]] - rho[second[e]]) ** 2
+        for e in range(len(gain)):
+            gain[e] -= weight[e] * (rho[first[e]] - rho[second[e]]) ** 2
     else:
-        for e in range(len(value)):
-            value[e] -= (rho[first[e]] - rho[second[e]]) ** 2
-    value[place] = -np.inf
+        for e in range(len(gain)):
+            gain[e] -= (rho[first[e]] - rho[second[e]]) ** 2
+    gain[place] = -np.inf
     return place, s
 
 
 @compiled
-def picks(front, root, sizes, count, rule, picked):
-    """Take up to `count` times the best pair of the front into the design: how many times it could, the best before.
+def pick_best(working, root, sizes, count, rule, log):
+    """Include the best pair in the design, up to `count` times; return the number of picks and the last best gain.
 
-    `sizes` is the design's. Ends when the best no longer reaches the limit. With a count of 0 it only finds the best.
+    `sizes` is the design's. Picking stops early when the best gain fails the rule. With a count of 0, the kernel only
+    finds the best gain.
     """
     m = 0
     while True:
-        top, close = refine(front, root, rule.near)
-        if m >= count or top == -np.inf or top - rule.margin * abs(top) < rule.limit:
+        top, close = _refresh_best(working, root, rule.near)
+        if m >= count or top == -np.inf or top - rule.margin * abs(top) < rule.min_gain:
             return m, top
-        picked.terms[m] = 0.0
+        log.terms[m] = 0.0
         for a in range(root.shape[0]):
             total = 0.0
             for b in range(root.shape[1]):
                 total += root[a, b] ** 2
-            picked.terms[m] += sizes[a] * np.sqrt(total)
-        picked.place[m], picked.d[m] = _take(front, root, picked.V[m], rule.equal, close)
+            log.terms[m] += sizes[a] * np.sqrt(total)
+        log.place[m], log.d[m] = _include_best(working, root, log.V[m], rule.tie, close)
         m += 1
         if m == count:
             return m, top

@@ -1,4 +1,4 @@
-"""The pool: what the last scan kept, with bounds that the picks of its epoch lower when that matters."""
+"""The pool: the hits of the last scan, each with an upper bound on its gain that is lowered only when it matters."""
 
 from __future__ import annotations
 
@@ -13,132 +13,130 @@ from pairsmith.engine import kernels
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, renumber
 
-BYTES_PER_PAIR = 48  # peak bytes a pooled pair, copies made while hits are joined and cut included
+BYTES_PER_PAIR = 48  # peak bytes per pooled pair, including the copies made while hits are joined and cut down
 
-_PAIRS_AT_ONCE = 1 << 17  # pooled pairs that one thread brings up to date at a time
-_SAMPLED_FROM = 1 << 20  # pairs: in a larger pool, a sample tells well enough where the size-th largest is
-_SAMPLED = 1 << 18  # pairs of it, at least
+_PAIRS_PER_TASK = 1 << 17
+_MIN_PAIRS_TO_SAMPLE = 1 << 20  # in a larger pool, ranks are estimated from a sample
+_MIN_SAMPLE_SIZE = 1 << 18  # pairs
 
 
-class Epoch:
-    """The time between two scans: the picks made in it, and what holds for all of it.
+class Updates:
+    """The rank-one updates of the design since the last scan, one per pick.
 
-    Each pick is known by its v = A^-1 x / sqrt(1 + d), by which gains fall (`Design.add`; Alg. 4); where items have
-    effects, also by what it says of those (`Design.take`).
+    Update l lowers the gain of a pair by w_ij (rho_il - rho_jl)^2 with rho_il = v_l'x_i, v = A^-1 x / sqrt(1 + d)
+    (Eq. 14, Alg. 4, `Design.add`). With item effects, rho_il = v_l'x_i + r_il (`Design.take`).
     """
 
     def __init__(self, d: int) -> None:
-        self.V = np.empty((64, d))  # row l is the v of pick l; there is room for more
-        self.r: list[Floats] = []  # and its r, a number a touched item, where items have effects
-        self.picks = 0  # made so far
-        self.best_at_start = -np.inf  # the largest gain when it began
-        # How far above everything outside the front a pick must be, relatively, so that all near ties are inside.
-        self.margin = 0.0
+        self.V = np.empty((64, d))  # row l is v_l; rows from `count` on are free
+        self.r: list[Floats] = []  # with item effects, r_l of the items touched so far
+        self.count = 0
 
-    def room_for(self, count: int) -> Floats:
-        """Rows of V for so many more picks."""
-        if self.picks + count > len(self.V):
+    def reserve(self, count: int) -> Floats:
+        """Return the free rows of V, at least `count`."""
+        if self.count + count > len(self.V):
             self.V = np.vstack([self.V, np.empty((len(self.V) + count, self.V.shape[1]))])
-        return self.V[self.picks :]
+        return self.V[self.count :]
 
 
 @dataclass
 class Pool:
-    """Pairs with a bound on the gain of each, and the number of picks of the epoch that the bound takes into account.
+    """Pairs with an upper bound on the gain of each, and the number of updates that each bound takes into account."""
 
-    A pick lowers gains by d_ij <- d_ij - (rho_i - rho_j)^2, rho_i = v'x_i (Eq. 14), and where items have effects + r_i.
-    """
-
-    items: Ints  # the items that i and j are places among
-    arrays: kernels.PoolArrays  # bound, since, i, j, weight
-    floor: float  # what was left out is at most this
-    exact: bool  # whether bounds were gains, in float64, at the start of the epoch
-    best: float = -np.inf  # the largest gain, when the front was drawn last
-    rho: Floats = field(init=False)  # rho_il = v_l'x_i of the items, for the first `rho_known` picks of the epoch
-    rho_known: int = 0
+    items: Ints  # i and j are places in this list
+    arrays: kernels.PoolArrays
+    floor: float  # no candidate outside the pool has a larger gain
+    exact: bool  # whether the bounds were gains in float64 at the time of the scan
+    best_gain: float = -np.inf  # when the working set was last drawn
+    rho: Floats = field(init=False)  # one row per item, one column per update; the first `projected` are filled
+    projected: int = 0
 
     def __post_init__(self) -> None:
         self.rho = np.empty((len(self.items), 0))
 
     @classmethod
-    def filled(cls, design: Design, hits: Hits, floor: float, exact: bool) -> Pool:
+    def from_hits(cls, design: Design, hits: Hits, floor: float, exact: bool) -> Pool:
+        """Build the pool from the hits of a scan and the largest gain of any other candidate."""
         i, j, bound = hits
         weight = np.empty(0) if design.scores is None else design.weight(i, j)
         items, first, second = renumber(design.n, i, j)
-        # Few items: number them anew, so that rho is small; else all items, and no lookup.
+        # Few items are renumbered to keep rho small; otherwise all items stay, which saves the lookup.
         if 2 * len(items) < design.n:
             i, j = first, second
         else:
             items = np.arange(design.n)
-        since = np.zeros(len(bound), dtype=np.int32)
-        return cls(items, kernels.PoolArrays(bound, since, i, j, weight), floor, exact)
+        applied = np.zeros(len(bound), dtype=np.int32)
+        return cls(items, kernels.PoolArrays(bound, applied, i, j, weight), floor, exact)
 
     def __len__(self) -> int:
         return len(self.arrays.bound)
 
-    def set_gains(self, chosen: Ints, gains: Floats, picks: int) -> None:
-        """Set the bounds of these pairs to their gains after so many picks."""
-        self.arrays.bound[chosen], self.arrays.since[chosen] = gains, picks
+    def set_gains(self, chosen: Ints, gains: Floats, count: int) -> None:
+        """Set the bounds of the chosen pairs to their gains after `count` updates."""
+        self.arrays.bound[chosen], self.arrays.applied[chosen] = gains, count
 
     def drop(self, chosen: Ints | Bools) -> None:
-        """These pairs can be picked no more."""
+        """Exclude the chosen pairs from further picks."""
         self.arrays.bound[chosen] = -np.inf
 
     def drop_full(self, full: Bools) -> None:
-        """Pairs with an item at its cap can be picked no more."""
-        own = full[self.items]
-        self.drop(own[self.arrays.i] | own[self.arrays.j])
+        """Exclude pairs with an item at its exposure cap from further picks."""
+        full = full[self.items]
+        self.drop(full[self.arrays.i] | full[self.arrays.j])
 
-    def learn_rho(self, design: Design, epoch: Epoch, team: Team) -> None:
-        """rho of the pool's items for the picks made since it was asked for last."""
-        if self.rho.shape[1] < epoch.picks:
-            grown = np.empty((len(self.items), 2 * epoch.picks))
-            grown[:, : self.rho_known] = self.rho[:, : self.rho_known]
-            self.rho = grown
-        if self.rho_known == epoch.picks:
+    def project_updates(self, design: Design, updates: Updates, team: Team) -> None:
+        """Compute the missing columns of rho."""
+        if self.rho.shape[1] < updates.count:
+            larger = np.empty((len(self.items), 2 * updates.count))
+            larger[:, : self.projected] = self.rho[:, : self.projected]
+            self.rho = larger
+        if self.projected == updates.count:
             return
-        V, new = epoch.V[self.rho_known : epoch.picks].T, slice(self.rho_known, epoch.picks)
-        step = design.features.rows_at_once
+        missing = slice(self.projected, updates.count)
+        V, step = updates.V[missing].T, design.features.rows_at_once
         every_item = len(self.items) == design.n
 
         def work(low: int) -> None:
             block = slice(low, low + step)
-            self.rho[block, new] = design.features.project(block if every_item else self.items[block], V)
+            self.rho[block, missing] = design.features.project(block if every_item else self.items[block], V)
 
         team.share(work, range(0, len(self.items), step))
         if design.effects is not None:
             place = design.effects.place[self.items]
             touched = np.flatnonzero(place >= 0)
-            for pick in range(self.rho_known, epoch.picks):
-                r = epoch.r[pick]  # of the items that were touched then
-                then = touched[place[touched] < len(r)]
-                self.rho[then, pick] += r[place[then]]
-        self.rho_known = epoch.picks
+            for update in range(self.projected, updates.count):
+                r = updates.r[update]
+                touched_then = touched[place[touched] < len(r)]
+                self.rho[touched_then, update] += r[place[touched_then]]
+        self.projected = updates.count
 
-    def bring_up_to_date(self, size: int, picks: int, team: Team) -> float:
-        """Reduce bounds until the `size` largest are up to date; returns the least of those, or -inf if that is all."""
+    def tighten_largest(self, size: int, count: int, team: Team) -> float:
+        """Lower bounds until the `size` largest take all `count` updates into account.
+
+        Return the smallest of these bounds, which no other exceeds, or -inf if they are all there are.
+        """
         rank, total = size, len(self)
         while rank < total:
-            threshold = self._bound_at(rank)
-            self._update_above(threshold, picks, team)
-            if (outside := self._bound_at(size)) >= threshold and outside > -np.inf:
+            threshold = self._bound_at_rank(rank)
+            self._tighten_above(threshold, count, team)
+            if (outside := self._bound_at_rank(size)) >= threshold and outside > -np.inf:
                 return outside
             rank *= 4
-        self._update_above(-np.inf, picks, team)
-        return self._bound_at(size) if size < total else -np.inf
+        self._tighten_above(-np.inf, count, team)
+        return self._bound_at_rank(size) if size < total else -np.inf
 
-    def _bound_at(self, rank: int) -> float:
-        """The bound that has this rank, roughly where the pool is large."""
+    def _bound_at_rank(self, rank: int) -> float:
+        """Return the bound of this rank, counted from the largest; an estimate if the pool is large."""
         bound: npt.NDArray[np.float64] = self.arrays.bound
-        some = bound if len(bound) <= _SAMPLED_FROM else bound[:: len(bound) // _SAMPLED]
-        place = len(some) - max(round(rank * len(some) / len(bound)), 1)
-        return float(np.partition(some, place)[place])
+        sample = bound if len(bound) <= _MIN_PAIRS_TO_SAMPLE else bound[:: len(bound) // _MIN_SAMPLE_SIZE]
+        place = len(sample) - max(round(rank * len(sample) / len(bound)), 1)
+        return float(np.partition(sample, place)[place])
 
-    def _update_above(self, threshold: float, picks: int, team: Team) -> None:
-        """Bring bounds that reach the threshold up to date."""
+    def _tighten_above(self, threshold: float, count: int, team: Team) -> None:
+        """Apply the missing updates to the bounds that reach the threshold."""
 
         def work(low: int) -> None:
-            high = min(low + _PAIRS_AT_ONCE, len(self))
-            kernels.subtract_steps(self.arrays, self.rho, picks, low, high, threshold)
+            high = min(low + _PAIRS_PER_TASK, len(self))
+            kernels.apply_updates(self.arrays, self.rho, count, low, high, threshold)
 
-        team.share(work, range(0, len(self), _PAIRS_AT_ONCE))
+        team.share(work, range(0, len(self), _PAIRS_PER_TASK))

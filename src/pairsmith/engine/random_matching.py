@@ -1,8 +1,8 @@
-"""Pairs of items that nothing tells apart: the first picks where items have effects of their own and no features.
+"""A random matching of items that nothing distinguishes: the first picks with item effects but without features.
 
-Then every pair of two untouched items is worth the same, log(1 + 2 e w), and no pair is worth more: an effect of which
-something is known has a smaller variance, and an answer that is quite open weighs most. So nothing is to be scanned
-for, and untouched items are paired in a random order, which a seed makes repeatable, as long as two of them may meet.
+As long as two items are untouched, every pair of untouched items has the same gain, log(1 + 2 e w), and no pair has a
+larger one: the effect of a touched item has a smaller variance, and an open answer has the largest weight. There is
+nothing to scan for, so untouched items are matched in a random order, which a seed makes repeatable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pairsmith.design.steps import Step, Steps
 
 
 def alike(design: Design) -> bool:
-    """Whether nothing but effects tells items apart: features do not differ, nor do scores of untouched items."""
+    """Return whether only effects distinguish items: all features are equal, and all scores of untouched items."""
     if design.effects is None or np.any(design.extent):
         return False
     if design.scores is None:
@@ -28,11 +28,11 @@ def alike(design: Design) -> bool:
 
 
 def pairs_of_untouched(design: Design, remaining: Remaining, k: int, rng: np.random.Generator) -> Steps:
-    """Up to k of them, as long as there are any."""
+    """Match untouched items at random and include the pairs in the design: up to k steps, one for each pair."""
     effects = design.effects
     assert effects is not None
     effects.make_room(2 * k)
-    for i, j in _matched(remaining, (effects.place < 0) & ~remaining.full, k, rng):
+    for i, j in _random_matching(remaining, (effects.place < 0) & ~remaining.full, k, rng):
         weight = float(design.weight(i, j))
         gain = float(np.log1p(2 * effects.variance * weight))
         effects.pair_up(i, j, weight)
@@ -41,15 +41,15 @@ def pairs_of_untouched(design: Design, remaining: Remaining, k: int, rng: np.ran
         yield Step(i, j, gain, design.logdet)
 
 
-def _matched(remaining: Remaining, free: Bools, k: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Up to k candidates i < j of free items, no item twice, in a random order."""
+def _random_matching(remaining: Remaining, free: Bools, k: int, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Yield up to k candidates i < j of free items in a random order; no item occurs twice."""
     rows = remaining.rows
     if rows.groups is None:
-        listed = rows.pairs(rng.permutation(len(rows)))
-        taken = ~free
-        for i, j in listed[free[listed].all(axis=1)].tolist():
-            if k > 0 and not (taken[i] or taken[j]) and remaining.allows(i, j):
-                taken[i] = taken[j] = True
+        candidates = rows.pairs(rng.permutation(len(rows)))
+        matched = ~free
+        for i, j in candidates[free[candidates].all(axis=1)].tolist():
+            if k > 0 and not (matched[i] or matched[j]) and remaining.allows(i, j):
+                matched[i] = matched[j] = True
                 k -= 1
                 yield i, j
         return
@@ -59,9 +59,9 @@ def _matched(remaining: Remaining, free: Bools, k: int, rng: np.random.Generator
     kept = np.flatnonzero(free[rows.partner])
     kept = kept[np.lexsort((rank[rows.partner[kept]], group[kept]))]
     items, group = rows.partner[kept], group[kept]
-    # In each group the first meets the second, the third the fourth, and so on.
-    number = np.arange(len(items)) - np.searchsorted(group, group)
-    first = np.flatnonzero((number % 2 == 0) & (np.append(group[1:], -1) == group))
+    # In each group, the first item meets the second, the third the fourth, and so on.
+    rank_in_group = np.arange(len(items)) - np.searchsorted(group, group)
+    first = np.flatnonzero((rank_in_group % 2 == 0) & (np.append(group[1:], -1) == group))
     pairs: Ints = np.column_stack([items[first], items[first + 1]]).astype(np.int64)
     pairs = np.sort(pairs[np.argsort(rank[pairs[:, 0]])], axis=1)
     for i, j in pairs[:k].tolist():

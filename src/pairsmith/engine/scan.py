@@ -1,9 +1,10 @@
-"""Find every candidate pair whose gain reaches a floor, among up to 10^12 of them, in memory O(N d + what is found).
+"""Find every candidate pair whose gain reaches a floor, among up to 10^12 pairs, in memory O(N d + hits).
 
-Whitened by Z = X W with A^-1 = W W', a pair's gain is a distance, d_ij = |z_i - z_j|^2. Items of a group (all pairs are
-one group) are sorted by length and multiplied in tiles of float32, under the error bound of `screening`;
-|z_i - z_j| <= |z_i| + |z_j| rules out most tiles where the dimension is low. What is here plans a pass: which items,
-which tiles, how many columns. `backend` carries it out.
+Features are whitened by Z = X W with A^-1 = W W', so a pair's gain is a distance: d_ij = |z_i - z_j|^2. Within each
+group (all pairs form one group), items are sorted by length and multiplied in tiles of float32, under the error bound
+of `screening`. In low dimension, |z_i - z_j| <= |z_i| + |z_j| rules out most tiles.
+
+This module plans a scan: which items, which tiles, how many columns. A `ScanBackend` carries it out.
 """
 
 from __future__ import annotations
@@ -17,25 +18,27 @@ import numpy as np
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
-from pairsmith.engine.backend import PAIRS_AT_ONCE, InThreads, Passes, Tell, reaching
+from pairsmith.engine.backend import PAIRS_AT_ONCE, ScanBackend, Tell, ThreadBackend, reaching
 from pairsmith.engine.screening import Screening, ScreenPlan
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join, largest
 from pairsmith.engine.whitening import Whitened
 
-# Height and width of a tile, by how many columns matter: low tiles prune better, square ones multiply faster.
-_TILES = (64, 512), (256, 256), (512, 512)
-_TILES_FROM = 60, 200  # columns from which on the second, the third of them is taken
-_PAIRS_TRIED = 4096  # to find out how many columns are enough
-_TENTHS_TRIED = 2, 3, 4, 5, 6, 7, 10  # of the columns
-_HOPELESS = 0.05  # no second look if with every share of the columns more than this share of the pairs passes
-_WORTH_TRYING = 1e9  # multiplications: in a smaller pass there is nothing to be saved
-_SECOND_LOOK = 8000  # multiplications of a pass that it costs to compute one pair by itself, and 20 more for a column
-_BOUNDS_GOOD_ENOUGH = 1_000_000  # of more hits than that, the largest are chosen by their bounds
+# Tile heights and widths. Low tiles prune better, square ones multiply faster, so the shape depends on the number of
+# columns that matter: the second shape is for more than 60 columns, the third for more than 200.
+_TILE_SHAPES = (64, 512), (256, 256), (512, 512)
+_MAX_COLUMNS_OF_SHAPE = 60, 200
+
+_SAMPLED_PAIRS = 4096  # from which the number of columns is chosen
+_TENTHS_OF_COLUMNS = 2, 3, 4, 5, 6, 7, 10  # the numbers of columns tried
+_MAX_PASSING_SHARE = 0.05  # use all columns if, with every fewer number of them, a larger share of pairs passes
+_MIN_PRODUCTS_TO_SAVE = 1e9  # use all columns in a scan with fewer multiplications
+_SECOND_LOOK_COST, _SECOND_LOOK_COST_PER_COLUMN = 8000, 20  # of one pair, in multiplications of the scan
+_MAX_HITS_TO_RECOMPUTE = 1_000_000  # if there are more hits, the largest are chosen by their bounds
 
 
 class Scan:
-    """Passes over all candidates, each for one moment of the design: whiten() and then screened() or exact()."""
+    """Scans of all candidates. Each is a call of `whiten` and then of `screened`, `exact` or `every_pair`."""
 
     def __init__(
         self,
@@ -45,67 +48,65 @@ class Scan:
         diagnostics: dict[str, Any],
         tell: Tell,
         memory: int,
-        passes: Callable[[Design, Remaining, Team, dict[str, Any], Tell, int], Passes] = InThreads,
+        passes: Callable[[Design, Remaining, Team, dict[str, Any], Tell, int], ScanBackend] = ThreadBackend,
     ) -> None:
         self.design, self.remaining, self.team = design, remaining, team
         self.diagnostics, self.tell = diagnostics, tell
-        self.passes = passes(design, remaining, team, diagnostics, tell, memory)
-        self.columns_used = 1.0  # as a share of all, in the last screened pass
+        self.backend = passes(design, remaining, team, diagnostics, tell, memory)
+        self.columns_used = 1.0  # as a share of all, in the last screened scan
 
     def whiten(self) -> Whitened:
-        """The items for the design as it is now."""
+        """Whiten the items for the design as it is now."""
         if self.design.effects is not None:
             self.design.effects.fold()
         factors = self.design.whitener()
-        norms, energy, Z = self.passes.measure(factors)
-        return Whitened.at(self.design, self.remaining, self.team, factors, norms, energy / self.design.n, Z)
+        squared_norms, energy, Z = self.backend.measure(factors)
+        energy = energy / self.design.n
+        return Whitened.build(self.design, self.remaining, self.team, factors, squared_norms, energy, Z)
 
     def exact(self, whitened: Whitened, floor: float, capacity: int) -> tuple[Hits, float]:
-        """Pairs whose gain, in float64, reaches the floor, the smaller ones where more are equal than the capacity.
+        """Return up to `capacity` pairs whose float64 gain reaches the floor, and a bound on all other gains.
 
-        Also what every other candidate is at most.
+        If there are more, the largest gains are returned, and of equal gains the smaller pairs.
         """
         top = TopPairs(floor, capacity, (self.design.n, self.design.n))
-        if whitened.untouched:
-            self.passes.exact(whitened, top)
+        if whitened.any_untouched:
+            self.backend.exact(whitened, top)
         self._add_touched(whitened, top)
-        found, floor, _ = largest(join(top.hits), capacity, top.floor)
-        return found, floor
+        hits, floor, _ = largest(join(top.hits), capacity, top.floor)
+        return hits, floor
 
     def every_pair(self, whitened: Whitened) -> Hits:
-        """All candidates that remain, with their gains in float64: for so few that it costs nothing.
+        """Return all remaining candidates with their float64 gains; for few candidates.
 
-        Pair by pair, by a kernel that compiles in a quarter of the time of those of `exact`.
+        The kernel it uses compiles in a quarter of the time of the kernels of `exact`.
         """
         i, j = self.remaining.rows.pairs(np.arange(len(self.remaining.rows))).astype(np.int32).T
-        left = ~whitened.gone(i, j)
-        i, j = i[left], j[left]
+        remaining = ~whitened.gone(i, j)
+        i, j = i[remaining], j[remaining]
         return Hits(i, j, whitened.gains(i, j))
 
     def screened(self, whitened: Whitened, floor: float, capacity: int) -> tuple[Hits, float]:
-        """Pairs whose bound from float32 products reaches the floor, which rises if they overflow the capacity.
-
-        Also what every other candidate is at most.
-        """
+        """Return up to `capacity` pairs whose float32 bound reaches the floor, and a bound on all other gains."""
         top = TopPairs(floor, capacity + len(whitened.taken))
-        plan = self._plan(whitened, floor) if whitened.untouched else None
+        plan = self._plan(whitened, floor) if whitened.any_untouched else None
         if plan is not None:
-            self.passes.screen(whitened, plan, top)
+            self.backend.screen(whitened, plan, top)
         self._add_touched(whitened, top)
         i, j, bound = join(top.hits)
         hits = Hits(np.minimum(i, j), np.maximum(i, j), bound)
         gone = whitened.gone(hits.i, hits.j)
         if gone.any():
             hits = hits.only(~gone)
-        if capacity < len(hits.i) <= _BOUNDS_GOOD_ENOUGH:
+        if capacity < len(hits.i) <= _MAX_HITS_TO_RECOMPUTE:
             hits = Hits(hits.i, hits.j, whitened.gains(hits.i, hits.j))
-        found, floor, _ = largest(hits, capacity, top.floor)
-        return found, floor
+        hits, floor, _ = largest(hits, capacity, top.floor)
+        return hits, floor
 
     def _add_touched(self, whitened: Whitened, top: TopPairs) -> None:
-        """Add the candidates of two touched items that reach the floor: t^2 / 2 pairs at most, looked at in float64.
+        """Add the candidates of two touched items that reach the floor: at most T^2 / 2 pairs, in float64.
 
-        What is known of effects has a covariance, so the distance of two points and what each adds is not all.
+        The effects of touched items have a covariance E_ij, which the passes of the backend leave out.
         """
         effects, own = self.design.effects, whitened.own
         if effects is None or own is None or effects.count < 2:
@@ -130,93 +131,101 @@ class Scan:
         self.team.share(work, rows.blocks(PAIRS_AT_ONCE))
 
     def _plan(self, whitened: Whitened, floor: float) -> ScreenPlan | None:
-        """What to multiply; None if no pair can reach the floor."""
-        order, groups = _longest_first(whitened, whitened.needed(floor))
+        """Plan a screen, or return None if no pair can reach the floor."""
+        min_span = whitened.min_squared_span(floor)
+        order, groups = _order_by_length(whitened, min_span)
         if len(order) < 2:
             return None
         columns = np.argsort(-whitened.energy)
-        apart = float(whitened.distance(floor) if whitened.own is None else whitened.needed(floor))
-        # Columns that together count for less than 1e-4 of how far apart a pair must be do not matter.
-        beyond = np.cumsum(whitened.energy[columns][::-1])[::-1]
-        full = max(1, int(np.sum(4 * beyond > 1e-4 * apart)))
-        height, width = _TILES[int(np.searchsorted(_TILES_FROM, full))]
-        strips = _strips(np.sqrt(whitened.reach[order]), groups, height, np.sqrt(whitened.needed(floor)))
+        min_distance = float(whitened.min_distance(floor) if whitened.own is None else min_span)
+        # Leave out columns that together hold less than 1e-4 of the distance that a pair needs.
+        energy_from = np.cumsum(whitened.energy[columns][::-1])[::-1]
+        relevant = max(1, int(np.sum(4 * energy_from > 1e-4 * min_distance)))
+        height, width = _TILE_SHAPES[int(np.searchsorted(_MAX_COLUMNS_OF_SHAPE, relevant))]
+        strips = _strips(np.sqrt(whitened.pruning_norms[order]), groups, height, np.sqrt(min_span))
         pairs = np.cumsum((strips[:, 1] - strips[:, 0]) * (strips[:, 3] - strips[:, 2]))
-        used = full
-        if self.passes.second_look:
-            used = _enough_columns(whitened, order, strips, pairs, floor, columns[:full])
+        used = relevant
+        if self.backend.second_look:
+            used = _choose_column_count(whitened, order, strips, pairs, floor, columns[:relevant])
         self.columns_used = used / len(columns)
         self.diagnostics["tiles"] += int(np.sum(-(-(strips[:, 3] - strips[:, 2]) // width)))
         products = float(pairs[-1]) * used if len(pairs) else 0.0
         self.diagnostics["products"] = self.diagnostics.get("products", 0.0) + products
-        squared = whitened.norms[order] if whitened.own is None else whitened.norms[order] + whitened.own[order]
-        longest = float(np.sqrt(squared.max()))
+        squared = whitened.squared_norms[order]
+        longest = float(np.sqrt((squared if whitened.own is None else squared + whitened.own[order]).max()))
         scale = 2.0 ** np.ceil(np.log2(longest)) if longest > 0 else 1.0
         median = None if self.design.scores is None else float(np.median(self.design.scores))
         product = float(whitened.product(floor))
-        screening = Screening(product, columns, used, used < full, scale, median, height, width)
+        screening = Screening(product, columns, used, used < relevant, scale, median, height, width)
         return ScreenPlan(screening, order, strips, pairs)
 
 
-def _longest_first(whitened: Whitened, apart: float) -> tuple[Items, Ints]:
-    """Who can be so far apart from anybody, the longest first within each group; where the groups begin."""
-    rows, reach, full = whitened.remaining.rows, whitened.reach, whitened.remaining.full
+def _order_by_length(whitened: Whitened, min_span: float) -> tuple[Items, Ints]:
+    """Return the items that can be in a pair of this squared span, and where each group begins and ends.
+
+    Items are sorted by group and, within a group, by length, the longest first. Items at their cap are left out.
+    """
+    rows, norms, full = whitened.remaining.rows, whitened.pruning_norms, whitened.remaining.full
     assert rows.groups is not None
-    lengths = reach[rows.partner]
+    lengths = norms[rows.partner]
     longest = np.sqrt(np.maximum.reduceat(lengths, rows.groups[:-1]))
-    needed = np.maximum(0.0, np.sqrt(apart) * (1 - 1e-9) - longest) ** 2
+    min_lengths = np.maximum(0.0, np.sqrt(min_span) * (1 - 1e-9) - longest) ** 2
     sizes = np.diff(rows.groups)
     if len(sizes) == 1:
-        order = rows.partner[(lengths >= needed[0]) & ~full[rows.partner]]
-        return order[np.argsort(-reach[order])], np.array([0, len(order)])
+        order = rows.partner[(lengths >= min_lengths[0]) & ~full[rows.partner]]
+        return order[np.argsort(-norms[order])], np.array([0, len(order)])
     group = np.repeat(np.arange(len(sizes)), sizes)
-    kept = np.flatnonzero((lengths >= needed[group]) & ~full[rows.partner])
+    kept = np.flatnonzero((lengths >= min_lengths[group]) & ~full[rows.partner])
     kept = kept[np.lexsort((-lengths[kept], group[kept]))]
     counts = np.bincount(group[kept], minlength=len(sizes))
     return rows.partner[kept], np.concatenate([[0], np.cumsum(counts)])
 
 
-def _strips(lengths: Floats, groups: Ints, height: int, needed: float) -> Ints:
-    """(a, a_end, b, b_end): rows a to a_end meet columns b = a to b_end, where lengths no longer add up to `needed`.
+def _strips(lengths: Floats, groups: Ints, height: int, min_span: float) -> Ints:
+    """Return disjoint strips (a, a_end, b, b_end), ascending in a.
 
-    Ascending in a, and apart.
+    In a strip, rows a to a_end - 1 meet columns b = a to b_end - 1. Beyond b_end, lengths add up to less than
+    `min_span`. A group no larger than the height is a strip of its own.
     """
-    found = []
+    strips_of_groups = []
     large = np.diff(groups) > height
     for begin, end in zip(groups[:-1][large].tolist(), groups[1:][large].tolist(), strict=True):
         a = np.arange(begin, end, height)
-        wanted = needed * (1 - 1e-9) - lengths[a]
-        b_end = begin + np.searchsorted(-lengths[begin:end], -wanted, side="right")
-        found.append(np.column_stack([a, np.minimum(a + height, b_end), a, b_end]))
-    small = ~large
-    begin, ends = groups[:-1][small], groups[1:][small]
-    found.append(np.column_stack([begin, ends, begin, ends]))
-    strips = np.concatenate(found).astype(np.int64)
+        min_length = min_span * (1 - 1e-9) - lengths[a]
+        b_end = begin + np.searchsorted(-lengths[begin:end], -min_length, side="right")
+        strips_of_groups.append(np.column_stack([a, np.minimum(a + height, b_end), a, b_end]))
+    begins, ends = groups[:-1][~large], groups[1:][~large]
+    strips_of_groups.append(np.column_stack([begins, ends, begins, ends]))
+    strips = np.concatenate(strips_of_groups).astype(np.int64)
     strips = strips[strips[:, 3] > strips[:, 0] + 1]
     ascending: Ints = strips[np.argsort(strips[:, 0])]
     return ascending
 
 
-def _enough_columns(whitened: Whitened, order: Items, strips: Ints, pairs: Ints, floor: float, columns: Ints) -> int:
-    """How many of the columns, largest first, to multiply, when what passes is computed in full afterwards.
+def _choose_column_count(
+    whitened: Whitened, order: Items, strips: Ints, pairs: Ints, floor: float, columns: Ints
+) -> int:
+    """Return how many of the columns to multiply if the pairs that pass are then recomputed with all columns.
 
-    Far out in the tail, half the columns and a bound on the rest rule out nearly everything that all of them would.
+    Columns come with the most energy first. If the floor is far out in the tail, half the columns, with a bound on the
+    rest, rule out nearly as many pairs as all columns would.
     """
-    if len(columns) < 10 or len(strips) == 0 or pairs[-1] * len(columns) < _WORTH_TRYING:
+    if len(columns) < 10 or len(strips) == 0 or pairs[-1] * len(columns) < _MIN_PRODUCTS_TO_SAVE:
         return len(columns)
-    grid = np.unique(len(columns) * np.array(_TENTHS_TRIED) // 10) - 1
-    for tried in (_PAIRS_TRIED // 16, _PAIRS_TRIED):  # a few tell already when there is no hope
+    grid = np.unique(len(columns) * np.array(_TENTHS_OF_COLUMNS) // 10) - 1
+    for size in (_SAMPLED_PAIRS // 16, _SAMPLED_PAIRS):  # a small sample is enough to see that there is no hope
         rng = np.random.default_rng(0)
-        strip = strips[np.searchsorted(pairs, rng.integers(pairs[-1], size=tried), side="right")]
-        i = order[strip[:, 0] + (rng.random(tried) * (strip[:, 1] - strip[:, 0])).astype(np.int64)]
-        j = order[strip[:, 2] + (rng.random(tried) * (strip[:, 3] - strip[:, 2])).astype(np.int64)]
+        strip = strips[np.searchsorted(pairs, rng.integers(pairs[-1], size=size), side="right")]
+        i = order[strip[:, 0] + (rng.random(size) * (strip[:, 1] - strip[:, 0])).astype(np.int64)]
+        j = order[strip[:, 2] + (rng.random(size) * (strip[:, 3] - strip[:, 2])).astype(np.int64)]
         first, second = (whitened.rows(items)[:, columns] for items in (i, j))
         inside = np.cumsum(first**2 + second**2 + 2 * first * second, axis=1)[:, grid]
-        bound = 2 * (whitened.norms[i] + whitened.norms[j])[:, None] - inside
+        bound = 2 * (whitened.squared_norms[i] + whitened.squared_norms[j])[:, None] - inside
         if whitened.own is not None:
             bound += (whitened.own[i] + whitened.own[j])[:, None]
-        passing = (1 + np.sum(bound * whitened.design.weight(i, j)[:, None] >= floor, axis=0)) / tried
-        if passing[:-1].min() > _HOPELESS:
+        passing = (1 + np.sum(bound * whitened.design.weight(i, j)[:, None] >= floor, axis=0)) / size
+        if passing[:-1].min() > _MAX_PASSING_SHARE:
             return len(columns)
-    passing[-1] = 0  # with all of them there is no second look
-    return int(grid[np.argmin(2.0 * grid + passing * (_SECOND_LOOK + 20 * len(whitened.energy)))]) + 1
+    passing[-1] = 0  # with all columns, there is no second look
+    second_look = _SECOND_LOOK_COST + _SECOND_LOOK_COST_PER_COLUMN * len(whitened.energy)
+    return int(grid[np.argmin(2.0 * grid + passing * second_look)]) + 1

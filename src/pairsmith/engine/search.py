@@ -1,4 +1,4 @@
-"""The exact greedy sequence: epochs, each begun by a scan of all pairs, and picks from the front of its pool."""
+"""The exact greedy sequence: scans of all pairs, and between two scans picks from a working set drawn from the pool."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from pairsmith.design.information import Design
 from pairsmith.design.kernels import CANCELLED
 from pairsmith.design.steps import Step, Steps
 from pairsmith.engine.backend import Tell
-from pairsmith.engine.floor import FloorChoice
-from pairsmith.engine.pool import BYTES_PER_PAIR, Epoch, Pool
+from pairsmith.engine.floor import FloorPolicy
+from pairsmith.engine.pool import BYTES_PER_PAIR, Pool, Updates
 from pairsmith.engine.scan import Scan
 from pairsmith.engine.threads import team_of
-from pairsmith.engine.top_pairs import EQUAL
-from pairsmith.engine.working_set import NEAR, Front
+from pairsmith.engine.top_pairs import TIE_TOLERANCE, Hits
+from pairsmith.engine.whitening import Whitened
+from pairsmith.engine.working_set import NEAR_BEST, WorkingSet
 
-COMPLETE = 200_000  # so few candidates are all kept in the pool
+COMPLETE = 200_000  # with no more candidates than this, the pool holds all of them
 
-_POOL_LEAST, _POOL_MOST = 100_000, 10_000_000  # pairs
-_POOL_LEAST_ALL_TOUCHED = 1_000_000  # with effects: an item that was hardly compared is worth much with any other
-# Pooled pairs for each multiplication of a scan that leaves out no pair and no column; found by trying. A pooled pair
-# costs as much, over an epoch, as ~7e4 multiplications: this keeps the two in balance. `floor._COST_KEPT` is only 3000,
-# because it counts what it takes to keep one more pair, and in multiplications that are made, after pruning.
-_POOLED_PER_MULTIPLICATION = 1.5e-5
-_FRONT = 1 << 13  # pairs
-_NEARLY_ALL = 0.9  # of the items touched: then all are looked at as if they were
-_FRONT_OF_ALL = 1 << 18  # pairs: a pool that has every candidate, and is as small as this, is all in the front
+_MIN_POOL, _MAX_POOL = 100_000, 10_000_000  # pairs
+_MIN_POOL_ALL_TOUCHED = 1_000_000  # with item effects, an item that was hardly compared has large gains with all others
+# Pooled pairs per multiplication of a scan that leaves out no pair and no column; found by trying. Between two scans, a
+# pooled pair costs as much as about 7e4 multiplications, and this factor balances the two. `floor._COST_PER_HIT` is
+# smaller because it counts only the cost of keeping one more pair, in multiplications that remain after pruning.
+_POOLED_PAIRS_PER_MULTIPLICATION = 1.5e-5
+_WORKING_SET_SIZE = 1 << 13  # pairs
+_MAX_POOL_AS_WORKING_SET = 1 << 18  # pairs: a smaller pool with every candidate goes into the working set as a whole
+_MIN_SHARE_TO_TOUCH_ALL = 0.9  # if more items are touched, the others are too few for scans of their own
 
 
 def greedy_sequence(
@@ -44,148 +45,157 @@ def greedy_sequence(
     tell: Tell = lambda doing: None,
     scan: Callable[..., Scan] = Scan,
 ) -> Steps:
-    """The greedy sequence over the remaining candidates; `memory` is what it may use, in bytes."""
-    for_features = for_pool = memory // 2
+    """Yield the greedy sequence of up to k remaining candidates, and include each in the design.
+
+    `pool_size` is chosen if it is None. `memory` is the number of bytes that the search may use. `tell` receives
+    progress messages, and `diagnostics` counts of scans, tiles and products. `scan` makes the Scan, in threads or on a
+    cluster.
+    """
+    memory_for_features = memory_for_pool = memory // 2
     effects = design.effects
     with team_of(threads) as team, nullcontext() if effects is None else effects.shared_by(team.share):
-        all_pairs = scan(design, remaining, team, diagnostics, tell, for_features)
+        scanner = scan(design, remaining, team, diagnostics, tell, memory_for_features)
         if effects is not None:
             effects.make_room(2 * k)
-            if effects.count >= _NEARLY_ALL * design.n:
-                effects.touch_all()  # the others are too few for scans of their own
-        search = _Search(all_pairs, k, pool_size, for_pool)
-        search.begin_epoch(-np.inf)
-        while search.left and (steps := search.picks()):
+            if effects.count >= _MIN_SHARE_TO_TOUCH_ALL * design.n:
+                effects.touch_all()
+        search = _Search(scanner, k, pool_size, memory_for_pool)
+        search.rescan(-np.inf)
+        while search.picks_left and (steps := search.pick()):
             yield from steps
 
 
 class _Search:
-    """Where the search is: the epoch, its pool, the front drawn from that, and how many picks are left to make."""
+    """The state of the search: the pool of the last scan, the updates since then, and the current working set."""
 
     def __init__(self, scan: Scan, k: int, pool_size: int | None, memory: int) -> None:
         self.scan, self.design, self.remaining = scan, scan.design, scan.remaining
         self.diagnostics = scan.diagnostics
         self.diagnostics.update(scans=0, float64_scans=0, tiles=0, products=0.0, pool=0, fronts=0)
-        self.left = k
+        self.picks_left = k
         self.d = len(self.design.root)
         rows = self.remaining.rows
-        # Whether the pool has every candidate: a list of pairs is in memory anyway, and few pairs cost nothing. For a
-        # list `partner` has an entry a pair; for groups, an entry an item: then up to four pairs an item.
-        self.complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
+        # The pool holds every candidate if these are few, or if they are in memory anyway. `partner` has one entry per
+        # pair of a list, so a list always qualifies. For groups it has one per item, so four pairs per item qualify.
+        self.pool_is_complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
         effects = self.design.effects
-        least = _POOL_LEAST if effects is None or effects.count < self.design.n else _POOL_LEAST_ALL_TOUCHED
-        balanced = int(np.clip(_POOLED_PER_MULTIPLICATION * self.d * len(rows), least, _POOL_MOST))
+        min_pool = _MIN_POOL if effects is None or effects.count < self.design.n else _MIN_POOL_ALL_TOUCHED
+        balanced = int(np.clip(_POOLED_PAIRS_PER_MULTIPLICATION * self.d * len(rows), min_pool, _MAX_POOL))
         self.capacity = pool_size or max(1, min(balanced, memory // BYTES_PER_PAIR))
-        self.many_ties = effects is not None and not np.any(self.design.extent)  # nothing but effects tells items apart
-        self.may_cap = bool(self.remaining.room.min() < k)  # whether an item may come to its cap
-        self.floors = FloorChoice()
-        self.epoch, self.front = Epoch(self.d), Front.empty(self.d)
+        self.many_ties = effects is not None and not np.any(self.design.extent)  # only effects distinguish the items
+        self.cap_may_bind = bool(self.remaining.room.min() < k)
+        self.floors = FloorPolicy()
         self.pool: Pool
+        self.working_set: WorkingSet
 
-    def picks(self) -> list[Step]:
-        """Take the best remaining pairs into the design: some steps, none if no pair is left."""
+    def pick(self) -> list[Step]:
+        """Include the best remaining pairs in the design; return some steps, or none if no pair is left."""
         while True:
-            count = 1 if self.may_cap else min(self.front.burst(self.d), self.left)
-            place, d_picked, terms = self.front.pick(self.design, self.epoch, count)
-            if len(place):
+            count = 1 if self.cap_may_bind else min(self.working_set.burst_size(self.d), self.picks_left)
+            places, d_picked, terms = self.working_set.pick(self.design, self.updates, count, self.margin)
+            if len(places):
                 break
-            if not self._draw_front() and not self._next_epoch():
+            if not self._draw_working_set() and not self._rescan_if_picked():
                 return []
-        self.left -= len(place)
+        self.picks_left -= len(places)
         gains, logdet = self.design.included(d_picked, terms)
-        self.pool.drop(self.front.chosen[place])
-        i, j = self.front.pairs(place)
+        self.pool.drop(self.working_set.pool_places[places])
+        i, j = self.working_set.pairs(places)
         for pair in zip(i, j, strict=True):
             self.remaining.take(*pair)
-        if self.may_cap:
-            self.front.drop_full(self.remaining.full)
+        if self.cap_may_bind:
+            self.working_set.drop_full(self.remaining.full)
         return list(map(Step, i, j, gains.tolist(), logdet.tolist()))
 
-    def _draw_front(self) -> bool:
-        """Make the largest of the pool the new front; False if its best may not be the best of all pairs."""
+    def _draw_working_set(self) -> bool:
+        """Draw the largest gains of the pool; return False if the best may not be the best of all pairs."""
         self.scan.tell("picking")
-        pool, epoch, team = self.pool, self.epoch, self.scan.team
-        pool.set_gains(self.front.chosen, self.front.arrays.value, epoch.picks)
-        all_in_front = len(pool) <= (_FRONT_OF_ALL if self.complete else _FRONT)
-        if not all_in_front:
-            pool.learn_rho(self.design, epoch, team)
-        if self.may_cap:
+        pool, updates, team = self.pool, self.updates, self.scan.team
+        pool.set_gains(self.working_set.pool_places, self.working_set.arrays.gain, updates.count)
+        whole_pool = len(pool) <= (_MAX_POOL_AS_WORKING_SET if self.pool_is_complete else _WORKING_SET_SIZE)
+        if not whole_pool:
+            pool.project_updates(self.design, updates, team)
+        if self.cap_may_bind:
             pool.drop_full(self.remaining.full)
-        size = _FRONT
+        size = _WORKING_SET_SIZE
         while True:
-            outside = -np.inf if all_in_front else pool.bring_up_to_date(size, epoch.picks, team)
-            # With the whole pool in the front, no scan is needed; but gains lowered by subtraction have lost digits, so
-            # they are computed afresh.
-            front = Front.drawn(pool, outside, self.design, afresh=all_in_front and epoch.picks > 0)
-            pool.best = front.best(self.design)
-            pool.set_gains(front.chosen, front.arrays.value, epoch.picks)
-            if epoch.picks == 0:
-                epoch.best_at_start = pool.best
+            outside = -np.inf if whole_pool else pool.tighten_largest(size, updates.count, team)
+            # With the whole pool inside, no scan refreshes the gains, and subtraction has cost them digits: recompute.
+            working_set = WorkingSet.from_pool(pool, outside, self.design, recompute=whole_pool and updates.count > 0)
+            pool.best_gain = working_set.best_gain(self.design)
+            pool.set_gains(working_set.pool_places, working_set.arrays.gain, updates.count)
+            if updates.count == 0:
+                self.best_at_scan = pool.best_gain
                 if pool.exact:
-                    # Gains recomputed from the root may be a rounding below the scan's: lower the floor by that, or the
-                    # best would seem to be below it.
-                    pool.floor = min(pool.floor, pool.best * (1 - NEAR))
-            # Below this a gain may not be the best: more was left out, or digits are gone since the scan.
-            untrusted_below = pool.floor if all_in_front else max(pool.floor, CANCELLED * epoch.best_at_start)
-            best_for_sure = pool.best * (1 - epoch.margin)
-            if pool.best == -np.inf or best_for_sure < untrusted_below:
-                self.front = Front.empty(self.d)
+                    # Recomputing from the root may put the best gain a rounding error below the scan's floor.
+                    pool.floor = min(pool.floor, pool.best_gain * (1 - NEAR_BEST))
+            # Do not trust gains below this: a pair outside the pool may be better, or digits were lost since the scan.
+            min_trusted = pool.floor if whole_pool else max(pool.floor, CANCELLED * self.best_at_scan)
+            min_best = pool.best_gain * (1 - self.margin)
+            if pool.best_gain == -np.inf or min_best < min_trusted:
+                self.working_set = WorkingSet.empty(self.d)
                 return False
-            if best_for_sure >= outside:
+            if min_best >= outside:
                 break
-            size *= 4  # bounds of pairs outside are above the best gain (slack of the screen, or ties): draw more
-        front.limit = max(outside, untrusted_below, CANCELLED * pool.best)
-        self.front = front
+            size *= 4  # bounds outside exceed the best gain, by the slack of the screen or as ties: draw more
+        working_set.min_gain = max(outside, min_trusted, CANCELLED * pool.best_gain)
+        self.working_set = working_set
         self.diagnostics["fronts"] += 1
         return True
 
-    def _next_epoch(self) -> bool:
-        """The pool has nothing more to give: scan again; False if this one gave nothing either."""
-        epoch, pool = self.epoch, self.pool
-        if epoch.picks == 0:
+    def _rescan_if_picked(self) -> bool:
+        """Scan again if there was a pick since the last scan; return whether there is a pair to pick."""
+        pool, picks = self.pool, self.updates.count
+        if picks == 0:
             return False
-        self.floors.learn(epoch.picks, epoch.best_at_start, max(pool.best, pool.floor))
-        trusted = pool.best >= CANCELLED * epoch.best_at_start
-        return self.begin_epoch(pool.best if trusted else -np.inf)
+        self.floors.record(picks, self.best_at_scan, max(pool.best_gain, pool.floor))
+        trusted = pool.best_gain >= CANCELLED * self.best_at_scan
+        return self.rescan(pool.best_gain if trusted else -np.inf)
 
-    def begin_epoch(self, best: float) -> bool:
-        """Scan: pool the pairs that reach a floor, and draw a front; False if there are none.
+    def rescan(self, best: float) -> bool:
+        """Scan all pairs, fill the pool and draw a working set; return whether there is a pair to pick.
 
-        `best` is a gain known to be there, or -inf.
+        `best` is a gain known to be attained, or -inf.
         """
         self.scan.tell("whitening")
-        self.epoch = Epoch(self.d)
+        self.updates = Updates(self.d)
+        self.best_at_scan = -np.inf  # the largest gain at the time of the scan
+        # A pick must exceed everything outside the working set by this share, so that all near ties are inside.
+        self.margin = 0.0
         self.diagnostics["scans"] += 1
         whitened = self.scan.whiten()
-        if self.complete and len(self.remaining.rows) <= COMPLETE:
-            found = self._fill(self.scan.every_pair(whitened), -np.inf, exact=True)
-        elif self.complete:
-            found = self._fill(*self.scan.exact(whitened, -np.inf, len(self.remaining.rows)), exact=True)
-        elif not whitened.untouched:  # looked at in float64 in any case
-            floor = self.floors.choose(whitened, best, self.capacity, self.left, self.scan.columns_used)
-            found = self._fill(*self.scan.exact(whitened, floor, self.capacity), exact=True)
-            if not found:  # the sample of gains had none of the largest
-                found = self._fill(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)
+        if self.pool_is_complete and len(self.remaining.rows) <= COMPLETE:
+            filled = self._fill_pool(self.scan.every_pair(whitened), -np.inf, exact=True)
+        elif self.pool_is_complete:
+            filled = self._fill_pool(*self.scan.exact(whitened, -np.inf, len(self.remaining.rows)), exact=True)
+        elif not whitened.any_untouched:  # pairs of touched items are scanned in float64 in any case
+            floor = self._choose_floor(whitened, best)
+            filled = self._fill_pool(*self.scan.exact(whitened, floor, self.capacity), exact=True)
+            if not filled:  # the sample missed the largest gains
+                filled = self._fill_pool(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)
         elif self.remaining.rows.is_list:  # a list has no groups to cut into tiles
             self.diagnostics["float64_scans"] += 1
-            found = self._fill(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)
+            filled = self._fill_pool(*self.scan.exact(whitened, 0.0, self.capacity), exact=True)
         else:
-            floor = self.floors.choose(whitened, best, self.capacity, self.left, self.scan.columns_used)
-            found = self._fill(*self.scan.screened(whitened, floor, self.capacity), exact=False)
-            known = self.pool.best * (1 - 10 * NEAR)
-            if not found or known <= self.pool.floor:  # float32 could not tell the largest apart
+            floor = self._choose_floor(whitened, best)
+            filled = self._fill_pool(*self.scan.screened(whitened, floor, self.capacity), exact=False)
+            attained = self.pool.best_gain * (1 - 10 * NEAR_BEST)
+            if not filled or attained <= self.pool.floor:  # float32 could not separate the largest gains
                 self.diagnostics["float64_scans"] += 1
-                found = self._fill(*self.scan.exact(whitened, max(known, 0.0), self.capacity), exact=True)
+                filled = self._fill_pool(*self.scan.exact(whitened, max(attained, 0.0), self.capacity), exact=True)
         if self.many_ties:
-            self.epoch.margin = -10 * EQUAL  # any of them will do: to have them all in the front would take long
-        elif found and self.pool.best * (1 - 2 * NEAR) > self.pool.floor:
-            self.epoch.margin = NEAR
-        # Otherwise ties fill the whole pool; it holds the smallest of them, so no margin is needed.
-        return found
+            self.margin = -10 * TIE_TOLERANCE  # any tie will do; to have all of them inside would take long
+        elif filled and self.pool.best_gain * (1 - 2 * NEAR_BEST) > self.pool.floor:
+            self.margin = NEAR_BEST
+        # Otherwise ties fill the whole pool. It holds the smallest of the tied pairs, so no margin is needed.
+        return filled
 
-    def _fill(self, hits: Any, floor: float, exact: bool) -> bool:
-        """Make these hits the pool, and draw a front from it."""
-        self.pool = Pool.filled(self.design, hits, floor, exact)
-        self.front = Front.empty(self.d)
+    def _choose_floor(self, whitened: Whitened, best: float) -> float:
+        return self.floors.choose(whitened, best, self.capacity, self.picks_left, self.scan.columns_used)
+
+    def _fill_pool(self, hits: Hits, floor: float, exact: bool) -> bool:
+        """Make these hits the pool and draw a working set; return whether there is a pair to pick."""
+        self.pool = Pool.from_hits(self.design, hits, floor, exact)
+        self.working_set = WorkingSet.empty(self.d)
         self.diagnostics["pool"] = max(self.diagnostics["pool"], len(self.pool))
-        return self._draw_front()
+        return self._draw_working_set()

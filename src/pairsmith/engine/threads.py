@@ -1,4 +1,4 @@
-"""Threads for loops over blocks."""
+"""A team of threads for loops over blocks of items or pairs."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from pairsmith.design.blas import single_threaded_blas
 
 
 class Team:
-    """Threads for the loops over blocks, with BLAS held to one thread in each: results do not depend on how many.
+    """Threads that share the blocks of a loop. The block size does not depend on their number, so neither do results.
 
-    A *worker* is something else: a process of Dask's, or the one that plans for a campaign.
+    A "worker" elsewhere in pairsmith is a process: a Dask worker, or the process that plans for a campaign.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.pool = ThreadPoolExecutor(threads)
+        self.executor = ThreadPoolExecutor(threads)
 
     def share(self, work: Callable[[Any], None], tasks: Iterable[Any]) -> None:
+        """Call `work` on every task, in parallel, and wait; raise the first exception."""
         tasks = list(tasks)
         if self.threads == 1 or len(tasks) < 2:
             for task in tasks:
                 work(task)
         else:
-            list(self.pool.map(work, tasks))
+            list(self.executor.map(work, tasks))
 
 
 @contextmanager
 def team_of(threads: int) -> Iterator[Team]:
+    """Provide a team of threads, and hold BLAS to one thread in each of them meanwhile."""
     with single_threaded_blas():
         team = Team(threads)
         try:
             yield team
         finally:
-            team.pool.shutdown(cancel_futures=True)
+            team.executor.shutdown(cancel_futures=True)

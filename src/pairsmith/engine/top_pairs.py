@@ -1,4 +1,4 @@
-"""What a scan finds, and the largest of it under a floor that rises when there is too much."""
+"""The hits of a scan, and a bounded collection of the largest ones under a floor that rises when it overflows."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from pairsmith.data.arrays import Bools, Floats
 
-Items = npt.NDArray[np.integer[Any]]  # row numbers of items, or places among some of them
+Items = npt.NDArray[np.integer[Any]]  # row numbers of items, or places in a list of items
 
-EQUAL = 1e-12  # gains this close, relatively, are taken for equal
+TIE_TOLERANCE = 1e-12  # gains this close, relatively, count as equal
 
-_SLACK = 100_000  # hits beyond twice the capacity that may come before they are cut down
+_OVERFLOW_SLACK = 100_000  # hits beyond twice the capacity that are tolerated before they are cut down
 
 
 class Hits(NamedTuple):
@@ -24,16 +24,18 @@ class Hits(NamedTuple):
     gain: Floats  # or an upper bound on it
 
     def only(self, which: Bools | npt.NDArray[np.int64]) -> Hits:
+        """Return the hits that a mask or an index array selects."""
         return Hits(self.i[which], self.j[which], self.gain[which])
 
 
 class TopPairs:
-    """Hits as they come, cut down to the largest when they are many more than the capacity: that raises the floor.
+    """A collection of hits that keeps about the `capacity` largest and raises its floor when it drops the rest.
 
-    Whatever was not kept, or is found below the floor later, is at most the floor. Without `last`, gains may be bounds,
-    and the floor is simply the least bound kept. With `last` they are exact, and of gains equal to the floor only the
-    smaller pairs are kept, up to and including the pair `last`: the result then does not depend on the order in which
-    hits come.
+    Every pair that was dropped, or that later fails the floor, has a gain of at most `floor`.
+
+    Without `last`, the gains may be upper bounds, and the floor is the smallest bound kept. With `last`, the gains are
+    exact. Of gains equal to the floor, only the smaller pairs are kept, up to and including the pair `last`, so the
+    result does not depend on the order in which hits arrive.
     """
 
     def __init__(self, floor: float, capacity: int, last: tuple[int, int] | None = None) -> None:
@@ -42,9 +44,10 @@ class TopPairs:
         self.count = 0
 
     def add(self, hits: Hits) -> None:
+        """Add hits; cut the collection down and raise the floor if it overflows."""
         self.hits.append(hits)
         self.count += len(hits.i)
-        if self.count > 2 * self.capacity + _SLACK:
+        if self.count > 2 * self.capacity + _OVERFLOW_SLACK:
             if self.last is None:
                 self._raise_floor()
             else:
@@ -52,50 +55,54 @@ class TopPairs:
                 self.hits, self.count, self.last = [kept], len(kept.i), last or self.last
 
     def _raise_floor(self) -> None:
-        """Keep about as many of the largest bounds as the capacity; the least of them is the new floor."""
+        """Keep about `capacity` of the largest bounds and make the smallest of them the floor."""
         bound = np.concatenate([hits.gain for hits in self.hits])
-        place = len(bound) - self.capacity
-        self.floor = max(self.floor, float(np.partition(bound, place)[place]))
-        # One array after the other, in place: a copy of all of them would take twice the memory.
+        rank = len(bound) - self.capacity
+        self.floor = max(self.floor, float(np.partition(bound, rank)[rank]))
+        # Cut one array after the other, in place: a copy of all of them would double the peak memory.
         for at, hits in enumerate(self.hits):
             self.hits[at] = hits.only(hits.gain >= self.floor)
         self.count = sum(len(hits.i) for hits in self.hits)
 
     def wanted(self, hits: Hits) -> Bools:
-        """Which of these hits, all of which reach the floor, are to be kept: not those behind `last` among equals."""
+        """Return a mask of the hits worth adding: all but ties with the floor that come after the pair `last`.
+
+        All of the hits must reach the floor.
+        """
         if self.last is None:
             return np.ones(len(hits.i), dtype=bool)
-        behind = (hits.i > self.last[0]) | ((hits.i == self.last[0]) & (hits.j > self.last[1]))
-        # The floor itself is EQUAL below the gains that it stands for, and those may be EQUAL above their least.
-        return np.asarray(~(behind & (hits.gain <= self.floor * (1 + 3 * EQUAL))))
+        after_last = (hits.i > self.last[0]) | ((hits.i == self.last[0]) & (hits.j > self.last[1]))
+        # The floor lies one tolerance below the gain it stands for, and ties with that gain may lie one above it.
+        return np.asarray(~(after_last & (hits.gain <= self.floor * (1 + 3 * TIE_TOLERANCE))))
 
 
 def largest(hits: Hits, capacity: int, floor: float) -> tuple[Hits, float, tuple[int, int] | None]:
-    """The `capacity` largest hits, of equal gains the smaller pairs.
+    """Return the `capacity` largest hits (of equal gains the smaller pairs), their floor, and the last tie kept.
 
-    Also what every other pair is at most, given that those which are no hits are at most `floor`; and the last of the
-    pairs kept whose gain is equal to that, if any hit was dropped.
+    If every pair that is not among the hits has a gain of at most `floor`, then every pair that is not among the hits
+    returned has a gain of at most the floor returned. The last tie is the largest pair (i, j) kept whose gain equals
+    the smallest one kept; it is None if no hit was dropped.
     """
     if len(hits.i) <= capacity:
         return hits, floor, None
     i, j, gain = hits
     cut = float(np.partition(gain, len(gain) - capacity)[len(gain) - capacity])
-    above = np.flatnonzero(gain > cut * (1 + EQUAL))
-    equal = np.flatnonzero((gain >= cut * (1 - EQUAL)) & (gain <= cut * (1 + EQUAL)))
-    equal = equal[np.lexsort((j[equal], i[equal]))][: capacity - len(above)]
-    last = int(i[equal[-1]]), int(j[equal[-1]])
-    return hits.only(np.concatenate([above, equal])), max(floor, cut * (1 - EQUAL)), last
+    above = np.flatnonzero(gain > cut * (1 + TIE_TOLERANCE))
+    ties = np.flatnonzero((gain >= cut * (1 - TIE_TOLERANCE)) & (gain <= cut * (1 + TIE_TOLERANCE)))
+    ties = ties[np.lexsort((j[ties], i[ties]))][: capacity - len(above)]
+    last = int(i[ties[-1]]), int(j[ties[-1]])
+    return hits.only(np.concatenate([above, ties])), max(floor, cut * (1 - TIE_TOLERANCE)), last
 
 
 def join(hits: list[Hits]) -> Hits:
-    """All of them in one."""
+    """Concatenate hits."""
     if not hits:
         return Hits(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32), np.zeros(0))
     return Hits(*(np.concatenate(part) for part in zip(*hits, strict=True)))
 
 
 def renumber(n: int, i: Items, j: Items) -> tuple[npt.NDArray[np.int64], Items, Items]:
-    """Those of n items that occur in i and j, ascending, and i and j as places among them."""
+    """Return the distinct items in i and j, ascending, and i and j as places in that list. Items are below n."""
     place = np.zeros(n, dtype=np.int32)
     place[i] = place[j] = 1
     items = np.flatnonzero(place)

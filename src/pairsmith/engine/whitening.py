@@ -1,4 +1,4 @@
-"""The items at one moment of the design: whitened, so that a pair's gain is a distance; and which pairs are gone."""
+"""Whitened items: a snapshot of the design between two picks, in which a pair's gain is a squared distance."""
 
 from __future__ import annotations
 
@@ -16,96 +16,100 @@ from pairsmith.design.weights import logistic_weight
 from pairsmith.engine.threads import Team
 from pairsmith.engine.top_pairs import Hits, Items, renumber
 
-# A table of max_t w(t) (t^2 + q), the largest weighted gain (`_across_the_score`), for q = 0 to 4; beyond, it is q / 4.
+# A table of max_t w(t) (t^2 + q), the largest weighted gain (`_norms_across_score`), for q = 0 to 4; beyond, it is q/4.
 _Q, _T = np.linspace(0, 4, 400), np.linspace(0, 6, 601)
-_LARGEST_WEIGHTED = np.max(logistic_weight(_T)[:, None] * (_T[:, None] ** 2 + _Q), axis=0) * (1 + 1e-4)
+_LARGEST_WEIGHTED_GAIN = np.max(logistic_weight(_T)[:, None] * (_T[:, None] ** 2 + _Q), axis=0) * (1 + 1e-4)
 
-_SAMPLED_ITEMS = 300  # all pairs of so many items are a sample of all pairs
-_SAMPLED_PAIRS = 20_000  # where only some pairs are candidates
-_LONGEST_ITEMS = 400  # among so many of the longest items, the farthest pair is nearly always found
-_FEW_NUMBERS = 1 << 20  # in differences of pairs: they are computed before a kernel would be compiled
+_SAMPLED_ITEMS = 300  # all pairs of these items are the sample if all pairs are candidates
+_SAMPLED_PAIRS = 20_000  # the size of the sample otherwise
+_LONGEST_ITEMS = 400  # these items nearly always include the farthest pair
+_MAX_NUMBERS_BY_NUMPY = 1 << 20  # for so few differences, NumPy is done before a kernel would be compiled
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """All that a scan needs to know of the design between two picks; good until the next pick.
+    """The items as a scan sees them: whitened, with norms and the pairs that are gone. Valid until the next pick.
 
-    Z, norms and what is derived from them may be in memory that the next `Scan.whiten` uses again. Where items have
-    effects of their own, `own` is what those add, so that d_ij = |z_i - z_j|^2 + own_i + own_j - 2 E_ij, the last only
-    for two items that are both touched (`design.effects`).
+    Z, the norms and whatever is derived from them may share memory that the next `Scan.whiten` overwrites.
+
+    With item effects, d_ij = |z_i - z_j|^2 + own_i + own_j - 2 E_ij, where E_ij is 0 unless both items are touched
+    (`pairsmith.design.effects`).
     """
 
     design: Design
     remaining: Remaining
     team: Team
-    factors: tuple[Floats, ...]  # Z = X times each of them in turn
-    norms: Floats  # |z_i|^2
+    factors: tuple[Floats, ...]  # Z is X times each factor in turn
+    squared_norms: Floats  # |z_i|^2
     energy: Floats  # the mean square of each column of Z
-    Z: Floats | None  # of all items, where there is memory for that; else parts are computed when needed
-    own: Floats | None  # E_ii of each item, where items have effects of their own
-    reach: Floats  # a squared length for each item, such that `needed` holds
-    steepness: float  # |gamma| where `reach` leaves out what is along the score; else 0
+    Z: Floats | None  # None if it does not fit in memory: rows are then computed when they are needed
+    own: Floats | None  # E_ii of each item, with item effects
+    pruning_norms: Floats  # squared lengths that rule out pairs, see `min_squared_span`
+    score_slope: float  # |gamma| if the pruning norms leave out the direction of the scores; otherwise 0
     taken: Ints  # the numbers of the pairs that are gone, ascending
-    involved: Bools  # items of which a pair is taken
-    capped: bool  # whether any item is at its cap
+    in_taken_pair: Bools  # whether an item is in such a pair
+    any_full: bool  # whether any item is at its exposure cap
 
     @classmethod
-    def at(
+    def build(
         cls,
         design: Design,
         remaining: Remaining,
         team: Team,
         factors: tuple[Floats, ...],
-        norms: Floats,
+        squared_norms: Floats,
         energy: Floats,
         Z: Floats | None,
     ) -> Whitened:
-        """The moment at which these factors, lengths and columns were measured: now."""
+        """Build the snapshot from what `ScanBackend.measure` returned for the design as it is now."""
         taken = remaining.taken
-        involved = np.zeros(design.n, dtype=bool)
-        involved[remaining.rows.pairs(taken)] = True
+        in_taken_pair = np.zeros(design.n, dtype=bool)
+        in_taken_pair[remaining.rows.pairs(taken)] = True
         own = None if design.effects is None else design.effects.own()
-        reach, steepness = norms, 0.0
+        pruning_norms, slope = squared_norms, 0.0
         if design.scores is not None and Z is not None and own is None and design.averaged is None:
-            reach, steepness = _across_the_score(Z, norms, energy, design.scores)
-        capped = bool(remaining.full.any())
+            pruning_norms, slope = _norms_across_score(Z, squared_norms, energy, design.scores)
+        any_full = bool(remaining.full.any())
         return cls(
-            design, remaining, team, factors, norms, energy, Z, own, reach, steepness, taken, involved, capped
+            design, remaining, team, factors, squared_norms, energy, Z, own, pruning_norms, slope, taken, in_taken_pair,
+            any_full,
         )  # fmt: skip
 
-    def distance(self, gain: Any) -> Any:
-        """d_ij must be at least this for a gain as large: weights are at most 1/4."""
-        return gain if self.design.scores is None else 4 * self.product(gain)
+    # Bounds that relate a gain to the geometry. They take a number or an array.
 
     def product(self, gain: Any) -> Any:
-        """d_ij, weighed by the scores alone, must be at least this for a gain as large; for -inf, any will do."""
+        """Return the least score-weighted d_ij of a pair with this gain.
+
+        The score-weighted d_ij is the gain itself, except under averaged weights, which depend on more than the scores.
+        A gain of -inf stays -inf.
+        """
         if self.design.averaged is None or np.all(gain == -np.inf):
             return gain
         return self.design.averaged.least_product(gain)
 
     def gain(self, product: Any) -> Any:
-        """What a gain is at most where d_ij, weighed by the scores alone, is at most this: undoes `product`."""
+        """Return the largest gain of a pair with this score-weighted d_ij: the inverse of `product`."""
         return product if self.design.averaged is None else self.design.averaged.most_gain(product)
 
-    @property
-    def every_pair_is_candidate(self) -> bool:
-        return len(self.remaining.rows) == self.design.n * (self.design.n - 1) // 2
+    def min_distance(self, gain: Any) -> Any:
+        """Return the least d_ij of a pair with this gain: a weight is at most 1/4."""
+        return gain if self.design.scores is None else 4 * self.product(gain)
 
-    def needed(self, floor: Any) -> Any:
-        """(sqrt(reach_i) + sqrt(reach_j))^2 must be at least this for a gain to reach the floor."""
-        if self.own is not None:  # two effects add that much at most
-            return np.maximum(self.distance(floor) - 2 * self.own.max(), 0.0)
-        if self.steepness == 0:
-            return self.distance(floor)
-        scaled = floor * self.steepness**2
-        q = np.where(scaled >= 1, 4 * scaled, np.interp(scaled, _LARGEST_WEIGHTED, _Q) * (1 - 1e-3))
-        return q / self.steepness**2
+    def min_squared_span(self, gain: Any) -> Any:
+        """Return the least (sqrt(a_i) + sqrt(a_j))^2, with a the pruning norms, of a pair with this gain."""
+        if self.own is not None:  # two effects add at most twice the largest variance
+            return np.maximum(self.min_distance(gain) - 2 * self.own.max(), 0.0)
+        if self.score_slope == 0:
+            return self.min_distance(gain)
+        scaled = gain * self.score_slope**2
+        q = np.where(scaled >= 1, 4 * scaled, np.interp(scaled, _LARGEST_WEIGHTED_GAIN, _Q) * (1 - 1e-3))
+        return q / self.score_slope**2
 
     def rows(self, items: Items) -> Floats:
-        """Rows of Z."""
+        """Return rows of Z."""
         if self.Z is not None:
-            kept: Floats = self.Z[items]
-            return kept
+            stored: Floats = self.Z[items]
+            return stored
         features = self.design.points
         Z, step = np.empty((len(items), features.shape[1])), features.rows_at_once
 
@@ -116,39 +120,46 @@ class Whitened:
         return Z
 
     def gains(self, i: Items, j: Items) -> Floats:
-        """d_ij, or w_ij d_ij, in float64."""
+        """Return w_ij d_ij of pairs in float64."""
         weight = None if self.design.scores is None else self.design.weight(i, j)
         effects = self.design.effects
-        beside: Floats | float = 0.0 if effects is None else effects.between(i, j)
+        effect_variance: Floats | float = 0.0 if effects is None else effects.between(i, j)
         if self.Z is not None:
             Z = self.Z
         else:
             items, i, j = renumber(self.design.n, i, j)
             Z = self.rows(items)
-        if len(i) * Z.shape[1] <= _FEW_NUMBERS:
-            apart = Z[i] - Z[j]
-            gains: Floats = np.einsum("ec,ec->e", apart, apart)
+        if len(i) * Z.shape[1] <= _MAX_NUMBERS_BY_NUMPY:
+            differences = Z[i] - Z[j]
+            gains: Floats = np.einsum("ec,ec->e", differences, differences)
         else:
             gains = np.empty(len(i))
             pair_distances(Z, Z, i, j, gains)
-        gains += beside
+        gains += effect_variance
         return gains if weight is None else gains * weight
 
-    @property
-    def untouched(self) -> bool:
-        """Whether there are pairs of which not both items are touched."""
-        effects = self.design.effects
-        return effects is None or effects.count < self.design.n
-
     def settled(self, hits: Hits, floor: float) -> Hits:
-        """Of hits by the scores alone, those that reach the floor by their true weights, with their gains."""
+        """Return the hits whose true gain reaches the floor, with that gain. Only averaged weights need this step."""
         if self.design.averaged is None:
             return hits
         hits = Hits(hits.i, hits.j, self.gains(hits.i, hits.j))
         return hits.only(hits.gain >= floor)
 
+    # Which pairs a scan has to look at.
+
+    @property
+    def all_pairs_are_candidates(self) -> bool:
+        """Whether no pair of items is excluded from the start."""
+        return len(self.remaining.rows) == self.design.n * (self.design.n - 1) // 2
+
+    @property
+    def any_untouched(self) -> bool:
+        """Whether some item is untouched. Without item effects, every item is."""
+        effects = self.design.effects
+        return effects is None or effects.count < self.design.n
+
     def both_touched(self, i: Items, j: Items) -> Bools:
-        """Which of these pairs are of two items about whose effects something is known."""
+        """Return a mask of the pairs whose two items are both touched."""
         effects = self.design.effects
         if effects is None:
             return np.zeros(len(i), dtype=bool)
@@ -156,41 +167,48 @@ class Whitened:
         return both
 
     def gone(self, i: Items, j: Items) -> Bools:
-        """Which of these pairs are taken or have an item at its cap."""
+        """Return a mask of the pairs that are taken or have an item at its exposure cap."""
         full, taken = self.remaining.full, self.taken
-        gone: Bools = full[i] | full[j] if self.capped else np.zeros(len(i), dtype=bool)
+        gone: Bools = full[i] | full[j] if self.any_full else np.zeros(len(i), dtype=bool)
         if len(taken):
-            suspects = np.flatnonzero(self.involved[i] & self.involved[j])
+            suspects = np.flatnonzero(self.in_taken_pair[i] & self.in_taken_pair[j])
             numbers = self.remaining.rows.numbers(np.column_stack([i[suspects], j[suspects]]).astype(np.int64))
             at = np.minimum(np.searchsorted(taken, numbers), len(taken) - 1)
             gone[suspects[taken[at] == numbers]] = True
         return gone
 
+    # Samples of the gains, from which the floor of a scan is chosen.
+
     def sample(self) -> Floats:
-        """Gains of some candidates, ascending, to guess from how they are distributed."""
+        """Return the gains of a random sample of the candidates, ascending."""
         rng, rows = np.random.default_rng(0), self.remaining.rows
         if rows.groups is not None and len(rows.groups) == 2:
             n = len(rows.partner)
-            gains = self._among(rows.partner[rng.choice(n, min(n, _SAMPLED_ITEMS), replace=False)].astype(np.int64))[2]
+            items = rows.partner[rng.choice(n, min(n, _SAMPLED_ITEMS), replace=False)].astype(np.int64)
+            gains = self._gains_among(items)[2]
         else:
             gains = self.gains(*rows.pairs(rng.integers(len(rows), size=_SAMPLED_PAIRS)).T)
         return np.sort(gains)
 
     def far(self) -> Floats:
-        """Gains of the candidates among the longest items, ascending: attained, and the last hardly ever exceeded."""
-        count = min(self.design.n, _LONGEST_ITEMS)
-        free = np.where(self.remaining.full, -1.0, self.reach if self.own is None else self.reach + self.own)
-        i, j, gains = self._among(np.sort(np.argpartition(free, len(free) - count)[-count:]))
-        allowed = ~self.gone(i, j)
-        if not self.every_pair_is_candidate:
-            allowed &= self.remaining.rows.numbers(np.column_stack([i, j])) >= 0
-        return np.sort(gains[allowed]) * (1 - 1e-9)  # rounding included
+        """Return the gains of the remaining candidates among the longest items, ascending.
 
-    def _among(self, items: Ints) -> tuple[Ints, Ints, Floats]:
-        """All pairs (i, j) of these items, and their gains, roughly."""
-        Z, norms = self.rows(items), self.norms[items]
+        These gains are attained. The largest of them is hardly ever exceeded.
+        """
+        count = min(self.design.n, _LONGEST_ITEMS)
+        lengths = self.pruning_norms if self.own is None else self.pruning_norms + self.own
+        lengths = np.where(self.remaining.full, -1.0, lengths)
+        i, j, gains = self._gains_among(np.sort(np.argpartition(lengths, len(lengths) - count)[-count:]))
+        allowed = ~self.gone(i, j)
+        if not self.all_pairs_are_candidates:
+            allowed &= self.remaining.rows.numbers(np.column_stack([i, j])) >= 0
+        return np.sort(gains[allowed]) * (1 - 1e-9)  # allows for rounding
+
+    def _gains_among(self, items: Ints) -> tuple[Ints, Ints, Floats]:
+        """Return all pairs (i, j) of the items and their gains, up to rounding."""
+        Z, squared_norms = self.rows(items), self.squared_norms[items]
         i, j = np.triu_indices(len(items), 1)
-        gains = np.maximum((norms[:, None] + norms[None, :] - 2 * (Z @ Z.T))[i, j], 0.0)
+        gains = np.maximum((squared_norms[:, None] + squared_norms[None, :] - 2 * (Z @ Z.T))[i, j], 0.0)
         if self.design.effects is not None:
             gains += self.design.effects.between(items[i], items[j])
         if self.design.scores is not None:
@@ -199,31 +217,37 @@ class Whitened:
 
 
 def whiten(features: Any, which: Any, factors: tuple[Floats, ...], out: Floats | None = None) -> Floats:
-    """Rows of Z = X F_1 F_2 ..., the last product into `out` where that is given."""
+    """Return rows of Z = X F_1 F_2 ..., written to `out` if it is given."""
     Z: Floats = reduce(np.matmul, factors[:-1], features.rows(which))
     return np.matmul(Z, factors[-1], out=out)
 
 
-def _across_the_score(Z: Floats, norms: Floats, energy: Floats, scores: Floats) -> tuple[Floats, float]:
-    """Squared lengths without what is along the score, where that bounds weighted gains better, and |gamma|.
+def _norms_across_score(Z: Floats, squared_norms: Floats, energy: Floats, scores: Floats) -> tuple[Floats, float]:
+    """Return squared norms of the items without their component along the score, and |gamma|.
 
-    Scores are linear, t = s_i - s_j = gamma'(z_i - z_j), so d_ij = t^2 / |gamma|^2 + |across|^2. Pairs far apart in
-    score weigh little: |gamma|^2 w d_ij <= max_t w(t) (t^2 + q), q = |gamma|^2 |across|^2, which is q / 4 from
-    q = 4 on and 0.44 for q = 0. Where nothing is gained by this, or gamma cannot be found, the norms themselves and 0.
+    Scores are linear in Z: t = s_i - s_j = gamma'(z_i - z_j). So d_ij = t^2 / |gamma|^2 + |across|^2, where `across` is
+    the component of z_i - z_j orthogonal to gamma. Pairs far apart in score have a small weight w(t):
+
+        |gamma|^2 w d_ij <= max_t w(t) (t^2 + q),    q = |gamma|^2 |across|^2.
+
+    The maximum is 0.44 for q = 0, and q / 4 for q >= 4.
+
+    If this bounds weighted gains no better, or if gamma cannot be recovered from the scores, return `squared_norms`
+    and 0.
     """
     n, d = Z.shape
     width = np.sqrt(energy) + 1e-300
-    some = slice(None, None, max(1, n // (8 * d + 100)))
-    design_matrix = np.column_stack([Z[some] / width, np.ones(len(Z[some]))])
-    fitted = np.linalg.lstsq(design_matrix, scores[some], rcond=1e-12)[0]
+    sample = slice(None, None, max(1, n // (8 * d + 100)))
+    design_matrix = np.column_stack([Z[sample] / width, np.ones(len(Z[sample]))])
+    fitted = np.linalg.lstsq(design_matrix, scores[sample], rcond=1e-12)[0]
     gamma, constant = fitted[:-1] / width, fitted[-1]
-    steepness = float(np.linalg.norm(gamma))
+    slope = float(np.linalg.norm(gamma))
     along = Z @ gamma
     exact = np.max(np.abs(along + constant - scores)) <= 1e-6 * np.ptp(scores)
-    if not exact or steepness == 0 or not np.isfinite(steepness):
-        return norms, 0.0  # a direction that Z has lost: then nothing is set aside
-    across = np.maximum(norms - (along / steepness) ** 2, 0.0) + 1e-12 * norms
-    most = max(4 * float(across.max()), 4 / steepness**2)
-    if most < 4 * float(norms.max()):
-        return across, steepness
-    return norms, 0.0
+    if not exact or slope == 0 or not np.isfinite(slope):
+        return squared_norms, 0.0  # rounding may have lost gamma's direction in Z
+    across = np.maximum(squared_norms - (along / slope) ** 2, 0.0) + 1e-12 * squared_norms
+    largest = max(4 * float(across.max()), 4 / slope**2)
+    if largest < 4 * float(squared_norms.max()):
+        return across, slope
+    return squared_norms, 0.0

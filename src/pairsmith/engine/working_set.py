@@ -1,4 +1,4 @@
-"""The front: the best part of the pool, exact in float64 and updated at every pick. Picks are made here."""
+"""The working set: the largest gains of the pool, exact in float64 and updated at every pick. Picks are made here."""
 
 from __future__ import annotations
 
@@ -9,138 +9,131 @@ import numpy as np
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.design.information import Design
 from pairsmith.engine import kernels
-from pairsmith.engine.pool import Epoch, Pool
-from pairsmith.engine.top_pairs import EQUAL, renumber
+from pairsmith.engine.pool import Pool, Updates
+from pairsmith.engine.top_pairs import TIE_TOLERANCE, renumber
 
-NEAR = 1e-9  # gains within this share of the best are recomputed from the root before one is picked
-_MULTIPLICATIONS_AT_ONCE = 3e6  # about, in one burst of picks: a few milliseconds
-_PICKS_AT_ONCE = 256
+NEAR_BEST = 1e-9  # gains within this share of the best are recomputed from the root before one is picked
+
+_MULTIPLICATIONS_PER_BURST = 3e6  # a few milliseconds
+_MAX_PICKS_PER_BURST = 256
 
 
 @dataclass
-class Front:
-    """Pairs of the pool in the order of pairs, which decides between equals, with their gains."""
+class WorkingSet:
+    """Pairs of the pool with their gains, in lexicographic order: of equal gains, the first is picked."""
 
-    chosen: Ints  # their places in the pool
-    items: Ints  # the items that `first` and `second` are places among
-    arrays: kernels.FrontArrays  # their gains and features, see kernels.FrontArrays
-    limit: float = np.inf  # a pick must reach it: below, a pair outside may be better, or digits are gone
-
-    @classmethod
-    def empty(cls, d: int) -> Front:
-        none, nowhere = np.empty(0), np.empty(0, dtype=np.int32)
-        nothing = np.empty(0, dtype=np.int64)
-        return cls(
-            nothing,
-            nothing,
-            kernels.FrontArrays(none, nowhere, nowhere, none, np.empty((0, d)), nothing, none, np.empty(d)),
-        )  # fmt: skip
+    pool_places: Ints
+    items: Ints  # the rows of arrays.X
+    arrays: kernels.WorkingArrays
+    min_gain: float = np.inf  # a smaller gain is not picked: a pair outside may be better, or digits are lost
 
     @classmethod
-    def drawn(cls, pool: Pool, outside: float, design: Design, afresh: bool) -> Front:
-        """The pairs of the pool whose bound is at least `outside`; with `afresh`, gains are computed from the root."""
+    def empty(cls, d: int) -> WorkingSet:
+        """Return a working set without pairs."""
+        floats, ints, places = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+        arrays = kernels.WorkingArrays(floats, places, places, floats, np.empty((0, d)), ints, floats, np.empty(d))
+        return cls(ints, ints, arrays)
+
+    @classmethod
+    def from_pool(cls, pool: Pool, min_bound: float, design: Design, recompute: bool) -> WorkingSet:
+        """Draw the pairs of the pool whose bound is at least `min_bound`; `recompute` their gains from the root."""
         bound, _, i, j, weight = pool.arrays
-        chosen = np.flatnonzero(bound >= outside if outside > -np.inf else bound > -np.inf)
+        chosen = np.flatnonzero(bound >= min_bound if min_bound > -np.inf else bound > -np.inf)
         chosen = chosen[np.lexsort((j[chosen], i[chosen]))]
         items, first, second = renumber(design.n, pool.items[i[chosen]], pool.items[j[chosen]])
-        X, own_weight = design.rows(items), weight[chosen] if len(weight) else weight
-        value = bound[chosen]
-        if afresh:
-            value = design.gains(items[first], items[second], own_weight if len(own_weight) else None)
-        listed = np.zeros(len(chosen), dtype=np.int64)
-        scratch = listed, np.empty(len(X)), np.empty(X.shape[1])
-        return cls(chosen, items, kernels.FrontArrays(value, first, second, own_weight, X, *scratch))
+        X, weight = design.rows(items), weight[chosen] if len(weight) else weight
+        gain = bound[chosen]
+        if recompute:
+            gain = design.gains(items[first], items[second], weight if len(weight) else None)
+        marked = np.zeros(len(chosen), dtype=np.int64)
+        scratch = marked, np.empty(len(X)), np.empty(X.shape[1])
+        return cls(chosen, items, kernels.WorkingArrays(gain, first, second, weight, X, *scratch))
 
-    def best(self, design: Design) -> float:
-        """The largest gain; those that come near it are exact then."""
+    def best_gain(self, design: Design) -> float:
+        """Return the largest gain, after recomputing it and the gains near it."""
         if design.effects is not None:
-            return near(self.arrays, self.items, design)[0]
-        nothing, root = np.empty(0), design.root
-        picked = kernels.Picked(np.empty(0, dtype=np.int64), nothing, nothing, np.empty((0, len(root))))
-        _, top = kernels.picks(self.arrays, root, nothing, 0, kernels.PickRule(np.inf, 0.0, NEAR, EQUAL), picked)
-        return float(top)
+            return self.refresh_best_with_effects(design)[0]
+        empty, root = np.empty(0), design.root
+        log = kernels.PickLog(np.empty(0, dtype=np.int64), empty, empty, np.empty((0, len(root))))
+        rule = kernels.PickRule(np.inf, 0.0, NEAR_BEST, TIE_TOLERANCE)
+        return float(kernels.pick_best(self.arrays, root, empty, 0, rule, log)[1])
 
-    def burst(self, d: int) -> int:
-        """How many picks to make in one go, so that an interrupt or a progress bar does not wait."""
-        multiplications = self.arrays.X.size + 3 * d**2 + 2 * len(self.chosen)
-        return min(max(int(_MULTIPLICATIONS_AT_ONCE / multiplications), 1), _PICKS_AT_ONCE)
+    def burst_size(self, d: int) -> int:
+        """Return how many picks to make at once, so that interrupts and progress reports are not held up."""
+        multiplications = self.arrays.X.size + 3 * d**2 + 2 * len(self.pool_places)
+        return min(max(int(_MULTIPLICATIONS_PER_BURST / multiplications), 1), _MAX_PICKS_PER_BURST)
 
-    def pick(self, design: Design, epoch: Epoch, count: int) -> tuple[Ints, Floats, Floats]:
-        """Take up to `count` times the best pair into the design's root, as long as it is the best of all.
+    def pick(self, design: Design, updates: Updates, count: int, margin: float) -> tuple[Ints, Floats, Floats]:
+        """Include the best pair in the design's root, up to `count` times, as long as it is the best of all pairs.
 
-        Returns the places of those picked, their d_ij, and the design's terms() before each (for the bound on rounding,
-        Design.note_rounding).
+        A pick must reach `min_gain` even if it is lowered by the share `margin`.
+
+        Return, for each pick, its place in the working set, its weighted d_ij, and the design's terms() before it,
+        which `Design.note_rounding` needs.
         """
-        picked = kernels.Picked(
-            np.empty(count, dtype=np.int64), np.empty(count), np.empty(count), epoch.room_for(count)
-        )
-        rule = kernels.PickRule(self.limit, epoch.margin, NEAR, EQUAL)
+        log = kernels.PickLog(np.empty(count, dtype=np.int64), np.empty(count), np.empty(count), updates.reserve(count))
+        rule = kernels.PickRule(self.min_gain, margin, NEAR_BEST, TIE_TOLERANCE)
         if design.effects is not None:
-            done = picks(self.arrays, self.items, design, count, rule, picked, epoch.r)
+            done = self._pick_with_effects(design, count, rule, log, updates.r)
         else:
-            done, _ = kernels.picks(self.arrays, design.root, design.sizes, count, rule, picked)
-        epoch.picks += done
-        return picked.place[:done], picked.d[:done], picked.terms[:done]
+            done, _ = kernels.pick_best(self.arrays, design.root, design.sizes, count, rule, log)
+        updates.count += done
+        return log.place[:done], log.d[:done], log.terms[:done]
 
-    def pairs(self, place: Ints) -> tuple[list[int], list[int]]:
-        """The items i and j of the pairs at these places."""
-        first, second = self.arrays.first[place], self.arrays.second[place]
+    def pairs(self, places: Ints) -> tuple[list[int], list[int]]:
+        """Return the items i and j of the pairs at these places."""
+        first, second = self.arrays.first[places], self.arrays.second[places]
         return self.items[first].tolist(), self.items[second].tolist()
 
     def drop_full(self, full: Bools) -> None:
-        """Pairs with an item at its cap can be picked no more."""
-        own = full[self.items]
-        self.arrays.value[own[self.arrays.first] | own[self.arrays.second]] = -np.inf
+        """Exclude pairs with an item at its exposure cap from further picks."""
+        full = full[self.items]
+        self.arrays.gain[full[self.arrays.first] | full[self.arrays.second]] = -np.inf
 
+    # With item effects, picks take longer vectors and more steps. Compiling them would gain little.
 
-def near(front: kernels.FrontArrays, items: Ints, design: Design) -> tuple[float, Ints]:
-    """The largest gain, and the places of those that come near it, ascending.
+    def refresh_best_with_effects(self, design: Design) -> tuple[float, Ints]:
+        """Recompute the best gain and all gains near it; return the best and the places of the gains near it.
 
-    Each of these was computed afresh in this front, and has been lowered by a few picks since at most: of gains that
-    are equal there may be thousands, and to compute all of them at every pick would take most of the time.
-    `front.listed` is 1 for such a pair.
-    """
-    value, fresh = front.value, front.listed
-    close = np.array([int(np.argmax(value))]) if len(value) else np.empty(0, dtype=np.int64)
-    if len(close) == 0 or value[close[0]] == -np.inf:
-        return -np.inf, close[:0]
-    while True:
-        stale = close[fresh[close] == 0]
-        if len(stale):
-            weight = front.weight[stale] if len(front.weight) else None
-            value[stale] = design.gains(items[front.first[stale]], items[front.second[stale]], weight)
-            fresh[stale] = 1
-        top = float(value.max()) if len(stale) == 0 else float(value[close].max())
-        close = np.flatnonzero(value >= top - NEAR * abs(top))
-        if fresh[close].all():
-            return float(value[close].max()), close
+        A gain is recomputed once in a working set, and from then on `arrays.marked` is 1. The few picks that follow
+        lower it by subtraction. With thousands of equal gains, recomputing all of them at every pick would take most of
+        the time.
+        """
+        gain, marked = self.arrays.gain, self.arrays.marked
+        near = np.array([int(np.argmax(gain))]) if len(gain) else np.empty(0, dtype=np.int64)
+        if len(near) == 0 or gain[near[0]] == -np.inf:
+            return -np.inf, near[:0]
+        while True:
+            stale = near[marked[near] == 0]
+            if len(stale):
+                weight = self.arrays.weight[stale] if len(self.arrays.weight) else None
+                i, j = self.items[self.arrays.first[stale]], self.items[self.arrays.second[stale]]
+                gain[stale] = design.gains(i, j, weight)
+                marked[stale] = 1
+            top = float(gain.max()) if len(stale) == 0 else float(gain[near].max())
+            near = np.flatnonzero(gain >= top - NEAR_BEST * abs(top))
+            if marked[near].all():
+                return float(gain[near].max()), near
 
-
-def picks(
-    front: kernels.FrontArrays,
-    items: Ints,
-    design: Design,
-    count: int,
-    rule: kernels.PickRule,
-    picked: kernels.Picked,
-    r: list[Floats],
-) -> int:
-    """Take up to `count` times the best pair of the front into the design: how many times it could."""
-    effects = design.effects
-    assert effects is not None
-    for m in range(count):
-        top, close = near(front, items, design)
-        if top == -np.inf or top - rule.margin * abs(top) < rule.limit:
-            return m
-        # Of gains that are equal, the first.
-        place = int(close[np.argmax(front.value[close] >= top - EQUAL * abs(top))])
-        picked.terms[m], picked.place[m] = design.terms(), place
-        i, j = items[front.first[place]], items[front.second[place]]
-        picked.d[m], picked.V[m], own = design.take(int(i), int(j))
-        r.append(own)
-        rho, at = front.X @ picked.V[m], effects.place[items]
-        rho[at >= 0] += own[at[at >= 0]]
-        lost = (rho[front.first] - rho[front.second]) ** 2
-        front.value[:] -= front.weight * lost if len(front.weight) else lost
-        front.value[place] = -np.inf
-    return count
+    def _pick_with_effects(
+        self, design: Design, count: int, rule: kernels.PickRule, log: kernels.PickLog, r: list[Floats]
+    ) -> int:
+        """Do what `kernels.pick_best` does, for items with effects, and append to r; return the number of picks."""
+        gain, first, second, weight, X, *_ = self.arrays
+        effects = design.effects
+        assert effects is not None
+        for m in range(count):
+            top, near = self.refresh_best_with_effects(design)
+            if top == -np.inf or top - rule.margin * abs(top) < rule.min_gain:
+                return m
+            place = int(near[np.argmax(gain[near] >= top - TIE_TOLERANCE * abs(top))])  # the first of the ties
+            log.terms[m], log.place[m] = design.terms(), place
+            i, j = self.items[first[place]], self.items[second[place]]
+            log.d[m], log.V[m], change = design.take(int(i), int(j))
+            r.append(change)
+            rho, at = X @ log.V[m], effects.place[self.items]
+            rho[at >= 0] += change[at[at >= 0]]
+            decrease = (rho[first] - rho[second]) ** 2
+            gain[:] -= weight * decrease if len(weight) else decrease
+            gain[place] = -np.inf
+        return count
