@@ -1,55 +1,48 @@
 """The default search: the exact greedy sequence of D-optimal pairs, from a few scans of all pairs.
 
-Whitened, a pair's gain is a distance, d_ij = |z_i - z_j|^2, and the greedy step takes the farthest pair of points.
-Gains only fall (submodularity), so a scan of all pairs that keeps those above a floor is good for many steps: while the
-best of what it kept reaches the floor, that is the best of all pairs. So there are three levels, one in the other:
+In whitened coordinates, a pair's gain is a squared distance, d_ij = |z_i - z_j|^2, so the greedy step takes the
+farthest pair of points. Gains only fall (submodularity), so a scan that keeps all pairs above a floor serves many
+steps: as long as the best of the pairs it kept reaches the floor, it is the best of all. There are three nested levels:
 
-    +-- all pairs ------------------ up to 10^12, none of them stored; looked at by a scan only ------+
-    |                                                                                                 |
-    |   . . . what a scan leaves out is below the floor, and stays there, because gains only fall . . |
-    |                                                                                                 |
-    |   +-- the pool ------------- up to 10^7 pairs, each with an upper bound on its gain ----------+ |
-    |   |                          (bounds are brought up to date only when that matters)           | |
-    |   |                                                                                           | |
-    |   |   +-- the front -------- some 10^4 pairs, each with its gain, updated at every pick --+   | |
-    |   |   |                      the best of them is the next pick                            |   | |
-    |   |   +-----------------------------------------------------------------------------------+   | |
-    |   +-------------------------------------------------------------------------------------------+ |
+    +-- all pairs ---------- up to 10^12, never stored; only a scan examines them --------------------+
+    |                        pairs that a scan leaves out are below the floor, and stay below it      |
+    |   +-- the pool ------- up to 10^7 pairs, each with an upper bound on its gain --------------+   |
+    |   |                    a bound is lowered only when that matters                            |   |
+    |   |   +-- the working set -- some 10^4 pairs with their gains, updated at every pick ---+   |   |
+    |   |   |                      the best of them is the next pick                          |   |   |
+    |   |   +---------------------------------------------------------------------------------+   |   |
+    |   +-----------------------------------------------------------------------------------------+   |
     +-------------------------------------------------------------------------------------------------+
 
-Where items have effects of their own (`design.effects`), d_ij = |z_i - z_j|^2 + own_i + own_j - 2 E_ij: the same
-distance over the d columns, in which the z of touched items are shifted, and beside it what effects leave open. E_ij is
-0 unless both items are touched, so a scan looks at all other pairs as before, with own_i and own_j counted in, and at
-pairs of two touched items, T^2 / 2 of them, by themselves and in float64. Gains fall by (rho_i - rho_j)^2 as ever.
+A pick is the best pair of the working set, as long as its gain reaches every bound outside. Otherwise a new working set
+is drawn from the pool. When the best of the pool is below the floor, all pairs are scanned again.
 
-A pick is the best of the front while that reaches every bound outside it. Else the front is drawn anew from the pool;
-and when the pool's best is below the floor, a new epoch begins with a scan of all pairs.
+With item effects (`design.effects`), d_ij = |z_i - z_j|^2 + own_i + own_j - 2 E_ij. The distance is over the same d
+columns, in which touched items are shifted; the other terms are the variance of the two effects. E_ij is 0 unless both
+items are touched. So a scan treats all other pairs as before, with own_i and own_j added, and examines the T^2 / 2
+pairs of touched items separately, in float64. A pick still lowers gains by (rho_i - rho_j)^2.
 
 Words
-    whitened   Z = X W, where W W' = A^-1: features between which a pair's gain is a squared distance
-    gain       here d_ij, or w_ij d_ij; what a Step reports is log(1 + d_ij), which orders pairs alike
-    scan       a look at all candidate pairs, in float32 under a proved bound, or in float64
-    tile       some items beside some others: the pairs whose products a scan computes at once
-    floor      what a pair's gain must reach to be kept; it rises when more are found than there is room for
+    whitened   Z = X W, where W W' = A^-1
+    gain       d_ij, or w_ij d_ij with weights; a Step reports log(1 + gain), which orders pairs alike
+    scan       one examination of all candidates, in float32 under a proved bound, or in float64
+    floor      the gain that a pair must reach to be kept; it rises if there is no room for all such pairs
     hit        a pair that reaches the floor, with its gain or an upper bound on it
-    pool       the hits of the last scan
-    front      the best part of the pool, in float64; the best, and what comes near it, are computed afresh from the
-               root before a pick
-    epoch      the time between two scans, and the picks made in it
-    touched    said of an item that was compared, labelled or picked, where items have effects: E is about these
-    reach      a squared length for each item: two items whose reaches are short cannot be far apart (`whitened`)
+    tile       the pairs of two blocks of items, whose products a scan computes at once
+    strip      the tiles of one block of rows
+    update     the rank-one change of the design at a pick
+    touched    with item effects: compared, labelled or picked before; E covers these items
 
 Modules, from the top down
-    search      the greedy sequence: epochs, and picks from the front
-    floor       the cost model that chooses the floor of a scan
-    pool, front the two inner levels, and Epoch, the picks since the scan
-    picking     picks from the front where items have effects; else a kernel makes them
-    scan        a pass over all pairs, planned: which tiles, which columns
-    passes      the pass itself, in threads of this process (`pairsmith.cluster` has it as tasks)
-    screening   the float32 bound, and its proof
-    whitened    the items at one moment of the design, and which pairs are gone
-    top_pairs   hits, and the largest of them under a floor that rises
-    untouched   pairs of items that nothing tells apart, in a random order: there is nothing to scan for
-    threads     threads for loops over blocks
-    kernels     compiled inner loops
+    search            the greedy sequence
+    random_matching   the first picks with item effects but without features: nothing to scan for
+    floor             a cost model that chooses the floor of a scan
+    working_set, pool the two inner levels
+    scan              the plan of a scan: which items, which tiles, which columns
+    backend           the passes of a scan, in threads (`pairsmith.cluster` runs them as tasks)
+    screening         the float32 bound and its proof
+    whitening         the whitened items, and what bounds their gains
+    top_pairs         hits, and a bounded collection of the largest
+    threads           threads for loops over blocks
+    kernels           compiled inner loops
 """

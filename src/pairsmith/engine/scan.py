@@ -61,8 +61,7 @@ class Scan:
             self.design.effects.fold()
         factors = self.design.whitener()
         squared_norms, energy, Z = self.backend.measure(factors)
-        energy = energy / self.design.n
-        return Whitened.build(self.design, self.remaining, self.team, factors, squared_norms, energy, Z)
+        return Whitened(self.design, self.remaining, self.team, factors, squared_norms, energy / self.design.n, Z)
 
     def exact(self, whitened: Whitened, floor: float, capacity: int) -> tuple[Hits, float]:
         """Return up to `capacity` pairs whose float64 gain reaches the floor, and a bound on all other gains.
@@ -73,8 +72,7 @@ class Scan:
         if whitened.any_untouched:
             self.backend.exact(whitened, top)
         self._add_touched(whitened, top)
-        hits, floor, _ = largest(join(top.hits), capacity, top.floor)
-        return hits, floor
+        return largest(join(top.hits), capacity, top.floor)[:2]
 
     def every_pair(self, whitened: Whitened) -> Hits:
         """Return all remaining candidates with their float64 gains; for few candidates.
@@ -100,8 +98,7 @@ class Scan:
             hits = hits.only(~gone)
         if capacity < len(hits.i) <= _MAX_HITS_TO_RECOMPUTE:
             hits = Hits(hits.i, hits.j, whitened.gains(hits.i, hits.j))
-        hits, floor, _ = largest(hits, capacity, top.floor)
-        return hits, floor
+        return largest(hits, capacity, top.floor)[:2]
 
     def _add_touched(self, whitened: Whitened, top: TopPairs) -> None:
         """Add the candidates of two touched items that reach the floor: at most T^2 / 2 pairs, in float64.

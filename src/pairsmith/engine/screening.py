@@ -108,12 +108,7 @@ class Screening:
         return self.used + (2 if self.score_median is None else 4)
 
     def write_float32_rows(
-        self,
-        Z: Floats,
-        which: Items,
-        block: PlacedItems,
-        out: Floats32,
-        columns: Items | None = None,
+        self, Z: Floats, which: Items, block: PlacedItems, out: Floats32, columns: Items | None = None
     ) -> None:
         """Write the rows (z, -1, -h), or (z, a, b, -1, -h) with scores, of the items Z[which].
 
@@ -140,21 +135,12 @@ class Screening:
 
     def scratch(self) -> kernels.ScreenScratch:
         """Allocate the memory that one thread needs."""
-        return kernels.ScreenScratch(
-            np.empty(self.height * self.row_width, dtype=np.float32),
-            np.empty(self.height * self.width, dtype=np.float32),
-            np.empty(_HITS_PER_BATCH, dtype=np.int32),
-            np.empty(_HITS_PER_BATCH, dtype=np.int32),
-            np.empty(_HITS_PER_BATCH),
-        )
+        left, products = (np.empty(self.height * width, dtype=np.float32) for width in (self.row_width, self.width))
+        i, j = np.empty((2, _HITS_PER_BATCH), dtype=np.int32)
+        return kernels.ScreenScratch(left, products, i, j, np.empty(_HITS_PER_BATCH))
 
     def hits(
-        self,
-        left: TileRows,
-        right: TileRows,
-        strips: Ints,
-        floor: Callable[[], float],
-        scratch: kernels.ScreenScratch,
+        self, left: TileRows, right: TileRows, strips: Ints, floor: Callable[[], float], scratch: kernels.ScreenScratch
     ) -> Iterator[Hits]:
         """Yield the pairs of `left` with `right`, in these strips, whose bound reaches the floor.
 

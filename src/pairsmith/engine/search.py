@@ -30,7 +30,7 @@ _MIN_POOL_ALL_TOUCHED = 1_000_000  # with item effects, an item that was hardly 
 # smaller because it counts only the cost of keeping one more pair, in multiplications that remain after pruning.
 _POOLED_PAIRS_PER_MULTIPLICATION = 1.5e-5
 _WORKING_SET_SIZE = 1 << 13  # pairs
-_MAX_POOL_AS_WORKING_SET = 1 << 18  # pairs: a smaller pool with every candidate goes into the working set as a whole
+_MAX_POOL_AS_WORKING_SET = 1 << 18  # pairs: a pool of every candidate, up to this size, is the working set
 _MIN_SHARE_TO_TOUCH_ALL = 0.9  # if more items are touched, the others are too few for scans of their own
 
 
@@ -54,12 +54,12 @@ def greedy_sequence(
     memory_for_features = memory_for_pool = memory // 2
     effects = design.effects
     with team_of(threads) as team, nullcontext() if effects is None else effects.shared_by(team.share):
-        scanner = scan(design, remaining, team, diagnostics, tell, memory_for_features)
         if effects is not None:
             effects.make_room(2 * k)
             if effects.count >= _MIN_SHARE_TO_TOUCH_ALL * design.n:
                 effects.touch_all()
-        search = _Search(scanner, k, pool_size, memory_for_pool)
+        all_pairs = scan(design, remaining, team, diagnostics, tell, memory_for_features)
+        search = _Search(all_pairs, k, pool_size, memory_for_pool)
         search.rescan(-np.inf)
         while search.picks_left and (steps := search.pick()):
             yield from steps
@@ -85,8 +85,12 @@ class _Search:
         self.many_ties = effects is not None and not np.any(self.design.extent)  # only effects distinguish the items
         self.cap_may_bind = bool(self.remaining.room.min() < k)
         self.floors = FloorPolicy()
+        # Each scan sets these:
         self.pool: Pool
         self.working_set: WorkingSet
+        self.updates: Updates  # since the scan
+        self.best_at_scan: float  # the largest gain at the time of the scan
+        self.margin: float  # a pick must exceed all bounds outside by this share, so that all near ties are inside
 
     def pick(self) -> list[Step]:
         """Include the best remaining pairs in the design; return some steps, or none if no pair is left."""
@@ -120,16 +124,16 @@ class _Search:
         size = _WORKING_SET_SIZE
         while True:
             outside = -np.inf if whole_pool else pool.tighten_largest(size, updates.count, team)
-            # With the whole pool inside, no scan refreshes the gains, and subtraction has cost them digits: recompute.
+            # With the whole pool inside, no scan is needed, but subtraction has cost the gains digits: recompute them.
             working_set = WorkingSet.from_pool(pool, outside, self.design, recompute=whole_pool and updates.count > 0)
             pool.best_gain = working_set.best_gain(self.design)
             pool.set_gains(working_set.pool_places, working_set.arrays.gain, updates.count)
             if updates.count == 0:
                 self.best_at_scan = pool.best_gain
                 if pool.exact:
-                    # Recomputing from the root may put the best gain a rounding error below the scan's floor.
+                    # Recomputed from the root, the best gain may be a rounding error below the scan's floor.
                     pool.floor = min(pool.floor, pool.best_gain * (1 - NEAR_BEST))
-            # Do not trust gains below this: a pair outside the pool may be better, or digits were lost since the scan.
+            # Below this, a pair outside the pool may be better, or the gain has lost digits since the scan.
             min_trusted = pool.floor if whole_pool else max(pool.floor, CANCELLED * self.best_at_scan)
             min_best = pool.best_gain * (1 - self.margin)
             if pool.best_gain == -np.inf or min_best < min_trusted:
@@ -137,7 +141,7 @@ class _Search:
                 return False
             if min_best >= outside:
                 break
-            size *= 4  # bounds outside exceed the best gain, by the slack of the screen or as ties: draw more
+            size *= 4  # bounds outside still exceed the best gain (the screen's slack, or ties): draw more
         working_set.min_gain = max(outside, min_trusted, CANCELLED * pool.best_gain)
         self.working_set = working_set
         self.diagnostics["fronts"] += 1
@@ -158,10 +162,7 @@ class _Search:
         `best` is a gain known to be attained, or -inf.
         """
         self.scan.tell("whitening")
-        self.updates = Updates(self.d)
-        self.best_at_scan = -np.inf  # the largest gain at the time of the scan
-        # A pick must exceed everything outside the working set by this share, so that all near ties are inside.
-        self.margin = 0.0
+        self.updates, self.best_at_scan, self.margin = Updates(self.d), -np.inf, 0.0
         self.diagnostics["scans"] += 1
         whitened = self.scan.whiten()
         if self.pool_is_complete and len(self.remaining.rows) <= COMPLETE:

@@ -26,7 +26,7 @@ _LONGEST_ITEMS = 400  # these items nearly always include the farthest pair
 _MAX_NUMBERS_BY_NUMPY = 1 << 20  # for so few differences, NumPy is done before a kernel would be compiled
 
 
-@dataclass(frozen=True)
+@dataclass
 class Whitened:
     """The items as a scan sees them: whitened, with norms and the pairs that are gone. Valid until the next pick.
 
@@ -43,37 +43,20 @@ class Whitened:
     squared_norms: Floats  # |z_i|^2
     energy: Floats  # the mean square of each column of Z
     Z: Floats | None  # None if it does not fit in memory: rows are then computed when they are needed
-    own: Floats | None  # E_ii of each item, with item effects
-    pruning_norms: Floats  # squared lengths that rule out pairs, see `min_squared_span`
-    score_slope: float  # |gamma| if the pruning norms leave out the direction of the scores; otherwise 0
-    taken: Ints  # the numbers of the pairs that are gone, ascending
-    in_taken_pair: Bools  # whether an item is in such a pair
-    any_full: bool  # whether any item is at its exposure cap
 
-    @classmethod
-    def build(
-        cls,
-        design: Design,
-        remaining: Remaining,
-        team: Team,
-        factors: tuple[Floats, ...],
-        squared_norms: Floats,
-        energy: Floats,
-        Z: Floats | None,
-    ) -> Whitened:
-        """Build the snapshot from what `ScanBackend.measure` returned for the design as it is now."""
-        taken = remaining.taken
-        in_taken_pair = np.zeros(design.n, dtype=bool)
-        in_taken_pair[remaining.rows.pairs(taken)] = True
-        own = None if design.effects is None else design.effects.own()
-        pruning_norms, slope = squared_norms, 0.0
-        if design.scores is not None and Z is not None and own is None and design.averaged is None:
-            pruning_norms, slope = _norms_across_score(Z, squared_norms, energy, design.scores)
-        any_full = bool(remaining.full.any())
-        return cls(
-            design, remaining, team, factors, squared_norms, energy, Z, own, pruning_norms, slope, taken, in_taken_pair,
-            any_full,
-        )  # fmt: skip
+    def __post_init__(self) -> None:
+        design, remaining = self.design, self.remaining
+        self.own = None if design.effects is None else design.effects.own()  # E_ii of each item
+        self.taken = remaining.taken  # the numbers of the pairs that are gone, ascending
+        self._in_taken_pair = np.zeros(design.n, dtype=bool)
+        self._in_taken_pair[remaining.rows.pairs(self.taken)] = True
+        self._any_full = bool(remaining.full.any())  # whether an item is at its exposure cap
+        # Squared lengths that rule out pairs (`min_squared_span`), and |gamma| if they leave out the score's direction.
+        self.pruning_norms, self.score_slope = self.squared_norms, 0.0
+        if design.scores is not None and self.Z is not None and self.own is None and design.averaged is None:
+            self.pruning_norms, self.score_slope = _norms_across_score(
+                self.Z, self.squared_norms, self.energy, design.scores
+            )
 
     # Bounds that relate a gain to the geometry. They take a number or an array.
 
@@ -124,9 +107,8 @@ class Whitened:
         weight = None if self.design.scores is None else self.design.weight(i, j)
         effects = self.design.effects
         effect_variance: Floats | float = 0.0 if effects is None else effects.between(i, j)
-        if self.Z is not None:
-            Z = self.Z
-        else:
+        Z = self.Z
+        if Z is None:
             items, i, j = renumber(self.design.n, i, j)
             Z = self.rows(items)
         if len(i) * Z.shape[1] <= _MAX_NUMBERS_BY_NUMPY:
@@ -144,8 +126,6 @@ class Whitened:
             return hits
         hits = Hits(hits.i, hits.j, self.gains(hits.i, hits.j))
         return hits.only(hits.gain >= floor)
-
-    # Which pairs a scan has to look at.
 
     @property
     def all_pairs_are_candidates(self) -> bool:
@@ -169,15 +149,13 @@ class Whitened:
     def gone(self, i: Items, j: Items) -> Bools:
         """Return a mask of the pairs that are taken or have an item at its exposure cap."""
         full, taken = self.remaining.full, self.taken
-        gone: Bools = full[i] | full[j] if self.any_full else np.zeros(len(i), dtype=bool)
+        gone: Bools = full[i] | full[j] if self._any_full else np.zeros(len(i), dtype=bool)
         if len(taken):
-            suspects = np.flatnonzero(self.in_taken_pair[i] & self.in_taken_pair[j])
+            suspects = np.flatnonzero(self._in_taken_pair[i] & self._in_taken_pair[j])
             numbers = self.remaining.rows.numbers(np.column_stack([i[suspects], j[suspects]]).astype(np.int64))
             at = np.minimum(np.searchsorted(taken, numbers), len(taken) - 1)
             gone[suspects[taken[at] == numbers]] = True
         return gone
-
-    # Samples of the gains, from which the floor of a scan is chosen.
 
     def sample(self) -> Floats:
         """Return the gains of a random sample of the candidates, ascending."""
