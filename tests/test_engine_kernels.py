@@ -1,5 +1,4 @@
-"""The engine's inner loops, by the definition; those of the working are in test_front.py, those of a pass in float64 in
-test_passes.py."""
+"""The kernels of the engine against their definitions; see also test_working_set.py and test_backend.py."""
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from pairsmith.engine import kernels
 RNG = np.random.default_rng(0)
 
 
-def test_narrowed_rows_and_what_they_count_for():
+def test_narrowing_scales_the_chosen_columns_and_returns_their_squared_norms():
     Z, order, columns = RNG.standard_normal((20, 7)), np.array([4, 0, 19], dtype=np.int32), np.array([6, 2, 3])
     out, kept = np.empty((3, 5), dtype=np.float32), np.empty(3)
     kernels.narrow_to_float32(Z, order, columns, 0.5, out, kept)
@@ -18,19 +17,19 @@ def test_narrowed_rows_and_what_they_count_for():
     np.testing.assert_allclose(kept, np.sum(chosen**2, axis=1))
 
 
-def rows_of(z, h, *more):
+def float32_rows(z, h, *more):
     return np.column_stack([z, *more, -np.ones(len(z)), -h]).astype(np.float32)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [10**6, 1500])
-def test_a_screen_finds_the_negative_products_of_its_strips_once(weighted, size):
-    """Also where the output holds one tile and has to be emptied again and again, and where the floor has risen."""
+def test_a_screen_returns_each_negative_product_of_its_strips_once(weighted, size):
+    """The floor has risen since the rows were written. The smaller output holds only one tile and is emptied often."""
     n, height, tile = 150, 32, 40
     z, h = RNG.standard_normal((n, 3)), 0.3 * RNG.standard_normal(n)
     a, b = (0.1 * RNG.random((2, n))) if weighted else np.zeros((2, n))
     shift, growth = np.float32(0.25), np.float32(1.5 if weighted else 0)
-    rows = rows_of(z, h, a, b) if weighted else rows_of(z, h)
+    rows = float32_rows(z, h, a, b) if weighted else float32_rows(z, h)
     strips = np.array([(low, min(low + height, n), low, n - low // 2) for low in range(0, n - 30, height)])
     scratch = kernels.ScreenScratch(
         np.empty(height * rows.shape[1], dtype=np.float32),
@@ -39,34 +38,34 @@ def test_a_screen_finds_the_negative_products_of_its_strips_once(weighted, size)
         np.empty(size, dtype=np.int32),
         np.empty(size),
     )
-    at, found = np.array([0, -1]), {}
-    side, level = kernels.StripSide(rows, 0), kernels.ScreenFloor(shift, growth, 2.0, 3.0)
-    while at[0] < len(strips):
-        count = kernels.screen(side, side, strips, at, tile, level, scratch)
+    position, bounds = np.array([0, -1]), {}
+    side, current = kernels.StripSide(rows, 0), kernels.ScreenFloor(shift, growth, 2.0, 3.0)
+    while position[0] < len(strips):
+        count = kernels.screen(side, side, strips, position, tile, current, scratch)
         for e in range(count):
             pair = int(scratch.i[e]), int(scratch.j[e])
-            assert pair not in found
-            found[pair] = scratch.bound[e]
+            assert pair not in bounds
+            bounds[pair] = scratch.bound[e]
     g = z @ z.T - h[:, None] - h[None, :] + shift + growth * (np.outer(b, a) + np.outer(a, b))
     inside = np.zeros((n, n), dtype=bool)
     for first, end, second, last in strips:
         inside[first:end, second:last] = True
     i, j = np.nonzero(np.triu(inside, 1) & (g < 0))
-    assert np.abs(g).min() > 1e-6  # none is so near to zero that float32 decides
-    assert sorted(found) == sorted(zip(i.tolist(), j.tolist(), strict=True))
-    for pair, bound in found.items():
+    assert np.abs(g).min() > 1e-6  # no sign depends on float32 rounding
+    assert sorted(bounds) == sorted(zip(i.tolist(), j.tolist(), strict=True))
+    for pair, bound in bounds.items():
         assert bound == pytest.approx(2.0 - 3.0 * g[pair], abs=1e-4)
 
 
 @pytest.mark.parametrize("weight", [np.zeros(0), RNG.random(40)], ids=["plain", "weighted"])
-def test_bounds_lose_the_steps_that_they_miss(weight):
+def test_bounds_above_the_threshold_are_lowered_by_the_missing_updates(weight):
     i, j = (RNG.integers(0, 9, 40).astype(np.int32) for _ in range(2))
-    bound, since = RNG.random(40) * 10, RNG.integers(0, 6, 40).astype(np.int32)
+    bound, applied = RNG.random(40) * 10, RNG.integers(0, 6, 40).astype(np.int32)
     rho, m = RNG.standard_normal((9, 6)), 5
-    pool = kernels.PoolArrays(bound.copy(), since.copy(), i, j, weight)
+    pool = kernels.PoolArrays(bound.copy(), applied.copy(), i, j, weight)
     kernels.apply_updates(pool, rho, m, 4, 36, 3.0)
     for e in range(40):
-        missed = range(since[e], m) if 4 <= e < 36 and bound[e] >= 3.0 else []
-        lost = sum((rho[i[e], step] - rho[j[e], step]) ** 2 for step in missed)
-        assert pool.bound[e] == pytest.approx(bound[e] - lost * (weight[e] if len(weight) else 1))
-        assert pool.applied[e] == (m if len(missed) else since[e])
+        missing = range(applied[e], m) if 4 <= e < 36 and bound[e] >= 3.0 else []
+        decrease = sum((rho[i[e], update] - rho[j[e], update]) ** 2 for update in missing)
+        assert pool.bound[e] == pytest.approx(bound[e] - decrease * (weight[e] if len(weight) else 1))
+        assert pool.applied[e] == (m if len(missing) else applied[e])

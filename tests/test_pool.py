@@ -11,10 +11,10 @@ X = np.random.default_rng(0).standard_normal((N, D))
 
 
 def gains_of(design, i, j, weight=1.0):
-    """d_ij by the information matrix written out."""
+    """Return the weighted d_ij, computed from the inverse of the information matrix."""
     inverse = design.root @ design.root.T
-    apart = X[i] - X[j]
-    return weight * np.einsum("ea,ab,eb->e", apart, inverse, apart)
+    differences = X[i] - X[j]
+    return weight * np.einsum("ea,ab,eb->e", differences, inverse, differences)
 
 
 @pytest.fixture(params=["plain", "weighted", "few items"])
@@ -28,18 +28,18 @@ def problem(request):
 
 
 def pick(design, updates, i, j):
-    """Include a pair, and note its v in the updates as the kernels do."""
+    """Include a pair in the design and record its v in the updates, as the kernels do."""
     row = updates.reserve(1)
     _, v = design.add(i, j)
     row[0] = v
     updates.count += 1
 
 
-def test_bounds_fall_to_the_gains_of_the_moment(problem):
+def test_tightened_bounds_equal_the_current_gains(problem):
     design, pool, i, j = problem
     updates = Updates(D)
-    for at in (3, 17, 40):
-        pick(design, updates, int(i[at]), int(j[at]))
+    for e in (3, 17, 40):
+        pick(design, updates, int(i[e]), int(j[e]))
     with team_of(2) as team:
         pool.project_updates(design, updates, team)
         outside = pool.tighten_largest(len(i), updates.count, team)
@@ -50,22 +50,22 @@ def test_bounds_fall_to_the_gains_of_the_moment(problem):
     np.testing.assert_array_equal(pool.items[pool.arrays.j], j)
 
 
-def test_only_the_largest_are_brought_up_to_date_and_no_other_is_larger(problem):
+def test_only_the_largest_bounds_are_tightened_and_no_other_is_larger(problem):
     design, pool, i, j = problem
     updates = Updates(D)
     pick(design, updates, int(i[5]), int(j[5]))
     with team_of(1) as team:
         pool.project_updates(design, updates, team)
         outside = pool.tighten_largest(8, updates.count, team)
-    true = gains_of(design, i, j, design.weight(i, j))
-    fresh = pool.arrays.applied == 1
-    np.testing.assert_allclose(pool.arrays.bound[fresh], true[fresh], rtol=1e-9)
-    assert np.all(true <= pool.arrays.bound * (1 + 1e-9))
+    current = gains_of(design, i, j, design.weight(i, j))
+    tightened = pool.arrays.applied == 1
+    np.testing.assert_allclose(pool.arrays.bound[tightened], current[tightened], rtol=1e-9)
+    assert np.all(current <= pool.arrays.bound * (1 + 1e-9))
     assert np.sum(pool.arrays.bound >= outside) >= 8
-    assert np.all(fresh[pool.arrays.bound >= outside])
+    assert np.all(tightened[pool.arrays.bound >= outside])
 
 
-def test_what_is_dropped_stays_out(problem):
+def test_dropped_pairs_are_excluded_and_gains_can_be_set(problem):
     _, pool, i, j = problem
     full = np.zeros(N, dtype=bool)
     full[i[0]] = True
@@ -78,9 +78,9 @@ def test_what_is_dropped_stays_out(problem):
     assert pool.arrays.applied[[1, 2]].tolist() == [9, 9]
 
 
-def test_an_epoch_has_room_for_more_picks_than_it_began_with():
+def test_updates_grow_beyond_their_first_allocation():
     updates = Updates(3)
-    for at in range(200):
-        updates.reserve(1)[0] = at
+    for pick_number in range(200):
+        updates.reserve(1)[0] = pick_number
         updates.count += 1
     np.testing.assert_array_equal(updates.V[:200, 0], np.arange(200))

@@ -1,4 +1,4 @@
-"""Without features, items that nobody compared are paired at random; the definition enumerated, as in test_effects."""
+"""Without features, untouched items are matched at random; picks are checked by enumeration, as in test_effects."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ WITHOUT_FEATURES = {
 
 @pytest.mark.parametrize("pool_size", [None, 1, 12])
 @pytest.mark.parametrize("kind", WITHOUT_FEATURES)
-def test_without_features(kind, pool_size):
-    """Pairs of items that nobody compared come first, in a random order, and then the best of the others."""
+def test_untouched_items_are_matched_before_greedy_picks(kind, pool_size):
+    """Pairs of untouched items come first, in a random order, and then the best of the others."""
     options, candidates = WITHOUT_FEATURES[kind]
     for compared in ([], [(0, 1), (1, 2), (4, 9)]):
         selection = ps.select(
@@ -36,7 +36,7 @@ def test_without_features(kind, pool_size):
         assert_greedy(selection, extended(np.zeros((16, 0)), 2.0), A, weights, candidates, compared, cap)
 
 
-def test_without_features_a_seed_decides(tmp_path):
+def test_the_matching_depends_on_the_seed_only(tmp_path):
     options = {"n_items": 50, "item_effects": 1.0}
     first, again = (ps.select(None, 30, **options).pairs for _ in range(2))
     np.testing.assert_array_equal(first, again)
@@ -46,17 +46,16 @@ def test_without_features_a_seed_decides(tmp_path):
     np.testing.assert_array_equal(ps.select(None, 30, **options, checkpoint=tmp_path / "run.json").pairs, first)
 
 
-def test_without_features_many_items_are_not_scanned():
+def test_many_untouched_items_are_matched_without_a_scan():
     selection = ps.select(None, 1000, n_items=100_000, item_effects=1.0)
     assert len(np.unique(selection.pairs)) == 2000
     assert selection.diagnostics["paired_at_random"] == 1000
     assert "scans" not in selection.diagnostics
     np.testing.assert_allclose(selection.gains, np.log(3))
-    assert abs(selection.pairs.mean() / 50_000 - 1) < 0.1  # from everywhere
+    assert abs(selection.pairs.mean() / 50_000 - 1) < 0.1  # items come from the whole table
 
 
-def test_without_features_after_many_answers():
-    """Everything touched, ties everywhere: what is picked attains the maximum all the same."""
+def test_picks_attain_the_maximum_if_all_items_are_touched_and_most_gains_tie():
     rng = np.random.default_rng(0)
     compared = np.unique(np.sort(rng.permutation(90)[:80].reshape(40, 2), axis=1), axis=0)
     selection = ps.select(None, 70, n_items=90, item_effects=3.0, comparisons=compared, pool_size=300)

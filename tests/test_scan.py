@@ -1,4 +1,4 @@
-"""What a scan finds, by enumeration: all that reaches the floor, whatever the candidates and whoever is gone."""
+"""Scans against enumeration: they return every remaining candidate that reaches the floor."""
 
 from contextlib import contextmanager
 from itertools import pairwise
@@ -27,7 +27,7 @@ CANDIDATES = {
 
 @contextmanager
 def scan_of(X, candidates="all", scores=None, threads=1, memory=1 << 30):
-    """A scan where A is the identity, one pair was compared before and one item has no room."""
+    """Provide a Scan with A the identity, one pair compared before, and one item at its exposure cap."""
     rows = CANDIDATES[candidates].rows(len(X))
     room = np.full(len(X), 9**9)
     room[7] = 0
@@ -36,8 +36,8 @@ def scan_of(X, candidates="all", scores=None, threads=1, memory=1 << 30):
         yield Scan(Design(X, 1.0, scores=scores), remaining, team, {"tiles": 0}, lambda doing: None, memory)
 
 
-def left(remaining, scores=None, X=X):
-    """The candidates that remain and their gains: (i, j) -> gain, by the definition."""
+def remaining_gains(remaining, scores=None, X=X):
+    """Return the gains of the remaining candidates by the definition: {(i, j): gain}."""
     i, j, gains = enumerated(X, 1.0, scores)
     every = dict(zip(zip(i.tolist(), j.tolist(), strict=True), gains.tolist(), strict=True))
     numbers = np.setdiff1d(np.arange(len(remaining.rows)), remaining.taken)
@@ -46,72 +46,73 @@ def left(remaining, scores=None, X=X):
 
 
 def by_pair(hits):
+    """Return the hits as {(i, j): gain}, after checking their order and that none occurs twice."""
     assert np.all(hits.i < hits.j)
-    found = dict(zip(zip(hits.i.tolist(), hits.j.tolist(), strict=True), hits.gain.tolist(), strict=True))
-    assert len(found) == len(hits.i)  # none twice
-    return found
+    gains = dict(zip(zip(hits.i.tolist(), hits.j.tolist(), strict=True), hits.gain.tolist(), strict=True))
+    assert len(gains) == len(hits.i)
+    return gains
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("candidates", CANDIDATES)
-def test_exact_finds_what_reaches_the_floor_and_nothing_else(candidates, weighted):
+def test_exact_returns_the_pairs_that_reach_the_floor_and_no_others(candidates, weighted):
     scores = 2 * X[:, 1] if weighted else None
     with scan_of(X, candidates, scores) as scan:
-        whitened, true = scan.whiten(), left(scan.remaining, scores)
-        floor = float(np.quantile(list(true.values()), 0.8)) * (1 - 1e-9)
-        hits, left_out = scan.exact(whitened, floor, 10**6)
-        assert left_out == floor
-        assert by_pair(hits) == pytest.approx({pair: gain for pair, gain in true.items() if gain >= floor})
-        assert by_pair(scan.every_pair(whitened)) == pytest.approx(true)
+        whitened, expected = scan.whiten(), remaining_gains(scan.remaining, scores)
+        floor = float(np.quantile(list(expected.values()), 0.8)) * (1 - 1e-9)
+        hits, floor_after = scan.exact(whitened, floor, 10**6)
+        assert floor_after == floor
+        assert by_pair(hits) == pytest.approx({pair: gain for pair, gain in expected.items() if gain >= floor})
+        assert by_pair(scan.every_pair(whitened)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("candidates", ["all", "groups"])
-def test_of_more_than_the_capacity_the_largest_are_kept_and_the_rest_is_bounded(candidates):
+def test_a_scan_over_capacity_keeps_the_largest_gains_and_bounds_the_others(candidates):
     with scan_of(X, candidates) as scan:
-        whitened, true = scan.whiten(), left(scan.remaining)
-        largest = sorted(true, key=true.get)[-40:]
-        for passed in (scan.exact, scan.screened):
-            hits, left_out = passed(whitened, 0.0, 40)
-            found = by_pair(hits)
-            assert found == pytest.approx({pair: true[pair] for pair in largest})
-            assert max(gain for pair, gain in true.items() if pair not in found) <= left_out * (1 + 1e-9)
-            assert left_out <= min(found.values())
+        whitened, expected = scan.whiten(), remaining_gains(scan.remaining)
+        largest = sorted(expected, key=expected.get)[-40:]
+        for scan_pairs in (scan.exact, scan.screened):
+            hits, floor_after = scan_pairs(whitened, 0.0, 40)
+            gains = by_pair(hits)
+            assert gains == pytest.approx({pair: expected[pair] for pair in largest})
+            assert max(gain for pair, gain in expected.items() if pair not in gains) <= floor_after * (1 + 1e-9)
+            assert floor_after <= min(gains.values())
 
 
-def test_of_equal_gains_the_smaller_pairs_are_kept():
-    """In exact(): what is picked then does not depend on the order in which blocks are looked at."""
+def test_exact_keeps_the_smaller_pairs_of_equal_gains():
+    """Picks would otherwise depend on the order in which threads finish their blocks."""
     whole = np.random.default_rng(2).integers(0, 2, (N, 3)).astype(float)
     with scan_of(whole, threads=2) as scan:
-        true = left(scan.remaining, X=whole)
+        expected = remaining_gains(scan.remaining, X=whole)
         hits, _ = scan.exact(scan.whiten(), 1.0, 500)
-    assert sorted(by_pair(hits)) == sorted(sorted(true, key=lambda pair: (-round(true[pair]), pair))[:500])
+    assert sorted(by_pair(hits)) == sorted(sorted(expected, key=lambda pair: (-round(expected[pair]), pair))[:500])
 
 
-def test_a_screen_may_leave_out_columns_and_finds_the_same(monkeypatch):
-    """Where a few columns hold nearly all of the lengths, multiplying these rules out nearly everything."""
+def test_a_screen_of_few_columns_misses_no_pair(monkeypatch):
+    """If a few columns hold nearly all of the energy, their products rule out nearly all pairs."""
     monkeypatch.setattr(scan_module, "_MIN_PRODUCTS_TO_SAVE", 0)
     wide = np.random.default_rng(3).standard_normal((N, 40)) * np.where(np.arange(40) < 10, 1.0, 0.05)
     floors = {}
-    for memory in (1 << 30, 0):  # without Z at hand there is no second look, and all columns are multiplied
+    for memory in (1 << 30, 0):  # without Z in memory there is no second look, so all columns are multiplied
         with scan_of(wide, memory=memory) as scan:
-            true = left(scan.remaining, X=wide)
-            floor = floors.setdefault("floor", float(np.quantile(list(true.values()), 0.999)))
-            hits, left_out = scan.screened(scan.whiten(), floor, 10**6)
+            expected = remaining_gains(scan.remaining, X=wide)
+            floor = floors.setdefault("floor", float(np.quantile(list(expected.values()), 0.999)))
+            hits, floor_after = scan.screened(scan.whiten(), floor, 10**6)
             assert (scan.columns_used < 1) == (memory > 0)
-            assert left_out == floor
-            assert by_pair(hits).keys() >= {pair for pair, gain in true.items() if gain >= floor * (1 + 1e-9)}
+            assert floor_after == floor
+            assert by_pair(hits).keys() >= {pair for pair, gain in expected.items() if gain >= floor * (1 + 1e-9)}
 
 
-def test_no_pass_where_lengths_rule_out_every_pair():
+def test_no_tile_is_multiplied_if_lengths_rule_out_every_pair():
     with scan_of(X) as scan:
         whitened = scan.whiten()
         floor = 5 * float(whitened.squared_norms.max())
-        hits, left_out = scan.screened(whitened, floor, 100)
-        assert (len(hits.i), left_out, scan.diagnostics["tiles"]) == (0, floor, 0)
+        hits, floor_after = scan.screened(whitened, floor, 100)
+        assert (len(hits.i), floor_after, scan.diagnostics["tiles"]) == (0, floor, 0)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 4, 64]))
-def test_strips_hold_each_pair_that_is_far_enough_apart_once(seed, height):
+def test_strips_hold_each_pair_that_may_be_far_enough_apart_once(seed, height):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 30, rng.integers(1, 6))
     groups = np.concatenate([[0], np.cumsum(sizes)])

@@ -25,9 +25,9 @@ def gaussian(n, d, seed=0):
 
 
 def whitened(X, ridge, labeled, pairs):
-    """Z with (x_i - x_j)'A^-1(x_i - x_j) = |z_i - z_j|^2: X R^-1, R'R = A by a QR of the rows that A is the sum of.
+    """Return Z = X R^-1, so that (x_i - x_j)'A^-1(x_i - x_j) = |z_i - z_j|^2, where R'R = A by QR.
 
-    Columns are brought to one scale, rows are sorted and columns pivoted, so that small ones keep their digits.
+    Columns are brought to one scale, rows are sorted and columns pivoted, so that small entries keep their digits.
     """
     pairs = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     rows = np.vstack([np.sqrt(ridge) * np.eye(X.shape[1]), X[list(labeled)], X[pairs[:, 0]] - X[pairs[:, 1]]])
@@ -39,7 +39,7 @@ def whitened(X, ridge, labeled, pairs):
 
 
 def assert_farthest(X, selection, labeled=(), steps=None, candidates=None, tolerance=1e-9):
-    """At these steps (default: all) the pick attains the largest d over all pairs, enumerated in float64 by blocks."""
+    """Assert that the picks at these steps (default: all) attain the largest d_ij, enumerated in float64 by blocks."""
     for step, (i, j) in enumerate(selection.pairs):
         if steps is not None and step not in steps:
             continue
@@ -61,7 +61,7 @@ def assert_farthest(X, selection, labeled=(), steps=None, candidates=None, toler
 
 
 def by_products(Z, low, high):
-    """Squared distances of some rows to all that follow, where differences would take too long."""
+    """Return squared distances of some rows to all rows that follow; for many rows, faster than by differences."""
     norms = np.einsum("ia,ia->i", Z, Z)
     return norms[low:high, None] + norms[None, low:] - 2 * Z[low:high] @ Z[low:].T
 
@@ -96,7 +96,7 @@ def test_every_pick_is_the_farthest_pair(case, pool_size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", HARD)
-def test_pools_and_threads_change_nothing(case):
+def test_picks_do_not_depend_on_pool_size_and_threads(case):
     X, k, ridge = HARD[case]
     runs = [
         ps.select(X, k, ridge=ridge, algorithm="engine", pool_size=pool_size, n_jobs=jobs)
@@ -108,7 +108,7 @@ def test_pools_and_threads_change_nothing(case):
 
 @settings(max_examples=40)
 @given(data=st.data())
-def test_integer_data_full_of_ties(data):
+def test_picks_are_greedy_on_integer_data_full_of_ties(data):
     n, d = data.draw(st.integers(2, 10)), data.draw(st.integers(1, 4))
     X = np.random.default_rng(data.draw(st.integers(0, 10**6))).integers(0, 2, (n, d)).astype(float)
     k = data.draw(st.integers(1, n * (n - 1) // 2))
@@ -118,7 +118,7 @@ def test_integer_data_full_of_ties(data):
         np.testing.assert_array_equal(run.pairs, runs[0].pairs)
 
 
-def test_among_exact_ties_the_smallest_pair_wins():
+def test_the_smallest_pair_wins_an_exact_tie():
     X = np.eye(6)
     assert ps.select(X, 15, ridge=0.7, algorithm="engine").pairs[:3].tolist() == [[0, 1], [2, 3], [4, 5]]
     same = ps.select(np.ones((700, 2)), 5, ridge=1.0, algorithm="engine", pool_size=100)
@@ -128,7 +128,7 @@ def test_among_exact_ties_the_smallest_pair_wins():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pool_size", [None, 5, 500])
-def test_groups_caps_and_exclusions(pool_size):
+def test_picks_respect_groups_caps_and_earlier_comparisons(pool_size):
     X, groups = gaussian(120, 5), np.arange(120) % 4
     within = np.equal.outer(groups, groups)
     selection = ps.select(
@@ -142,7 +142,7 @@ def test_groups_caps_and_exclusions(pool_size):
 
 
 @pytest.mark.parametrize(("ridge", "scales"), [(1e-12, [1, 1, 1]), (1e-6, [1e-6, 1, 1e6]), (1e140, [1e150] * 3)])
-def test_against_exact_arithmetic(ridge, scales):
+def test_picks_are_greedy_in_exact_arithmetic(ridge, scales):
     X = gaussian(6, 3, seed=8) * scales
     for pool_size in (None, 2):
         selection = ps.select(X, 15, ridge=ridge, algorithm="engine", pool_size=pool_size)
@@ -150,8 +150,8 @@ def test_against_exact_arithmetic(ridge, scales):
 
 
 @pytest.mark.slow
-def test_at_scale():
-    """The paper's largest problem: two steps of the 200, against every one of 112,492,500 pairs in float64."""
+def test_picks_are_greedy_on_the_largest_problem_of_the_paper():
+    """Two of the 200 steps are compared with all 112,492,500 pairs in float64."""
     X = gaussian(15_000, 400)
     selection = ps.select(X, 200, ridge=1e-4, labeled=range(30), algorithm="engine")
     assert_farthest(X, selection, range(30), [71, 199])
@@ -159,7 +159,7 @@ def test_at_scale():
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_from_several_threads_and_blas_is_left_as_it_was():
+def test_select_runs_in_several_threads_and_restores_blas():
     before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
     problems = [gaussian(900, 20, seed) for seed in range(4)]
     expected = [ps.select(X, 40, ridge=1e-3, algorithm="scalar").pairs for X in problems]
@@ -180,8 +180,8 @@ def test_from_several_threads_and_blas_is_left_as_it_was():
 
 
 @pytest.mark.slow
-def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
-    """Whatever the type and wherever it lies, what is not copied gives the picks of a float64 array in memory."""
+def test_features_that_are_not_copied_give_the_same_picks(tmp_path, monkeypatch):
+    """Neither the dtype of X nor memory mapping changes the picks of a float64 array in memory."""
     narrow = gaussian(900, 12).astype(np.float32) * 3 + 1000
     expected = ps.select(narrow.astype(np.float64), 40, ridge=1e-3, labeled=[1])
     np.save(tmp_path / "narrow.npy", narrow)
@@ -207,12 +207,12 @@ def test_features_that_do_not_fit_comfortably(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_float32_features_are_not_copied():
-    """N = 80,000, d = 256 in float32 is 78 MB; float64 copies and whitened features would take 490 MB beside it."""
+    """N = 80,000, d = 256 take 78 MB in float32. Copies in float64, raw and whitened, would add 490 MB."""
     script = """
 import re, numpy as np, pairsmith as ps
 from pairsmith.data import features
 
-def peak():  # of this process alone: ru_maxrss begins with that of the process that started it
+def peak():  # of this process alone: ru_maxrss starts at its parent's value
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()).group(1)) / 1024
 
 features.COMFORTABLE = 1 << 20
@@ -227,40 +227,40 @@ print(peak() - before)
     assert grown < 250
 
 
-def _in_another_process(X):
+def _select_pairs(X):
     return ps.select(X, 30, ridge=1e-3, algorithm="engine", pool_size=2000).pairs
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "threading"])
-def test_from_joblib(backend):
+def test_select_runs_in_joblib_workers(backend):
     problems = [gaussian(800, 15, seed) for seed in range(3)]
-    expected = [_in_another_process(X) for X in problems]  # here first: what is forked has run already
-    found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_in_another_process)(X) for X in problems)
+    expected = [_select_pairs(X) for X in problems]  # here first, so that forked processes inherit what has run
+    found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_select_pairs)(X) for X in problems)
     for mine, right in zip(found, expected, strict=True):
         np.testing.assert_array_equal(mine, right)
 
 
-def test_from_a_forked_process():
+def test_select_runs_in_a_forked_process():
     X = gaussian(800, 15)
-    expected = _in_another_process(X)
+    expected = _select_pairs(X)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        for found in pool.map(_in_another_process, [X] * 4):
+        for found in pool.map(_select_pairs, [X] * 4):
             np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_under_threadpool_limits():
+def test_select_respects_threadpool_limits():
     X = gaussian(800, 15)
-    expected = _in_another_process(X)
+    expected = _select_pairs(X)
     with threadpoolctl.threadpool_limits(1):
-        np.testing.assert_array_equal(_in_another_process(X), expected)
+        np.testing.assert_array_equal(_select_pairs(X), expected)
         limits = {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
         assert limits == {1}
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_blas_is_given_back_after_an_interrupt():
+def test_blas_threads_are_restored_after_an_interrupt():
     before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
 
     def interrupt(doing):
@@ -286,8 +286,8 @@ def test_large_groups_are_screened():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ridge", [1e-12, 1e-8, 1e-6, 1.0])
-def test_more_ties_than_the_pool_holds(ridge):
-    """Two or three distinct points, a thousand items: hundreds of thousands of equal gains, split by rounding."""
+def test_picks_attain_the_maximum_with_more_ties_than_the_pool_holds(ridge):
+    """A thousand items at two or three points have hundreds of thousands of equal gains, split by rounding."""
     for seed in range(2):
         points = np.random.default_rng(seed).standard_normal((2 + seed % 2, 7))
         X = np.repeat(points, 500, axis=0)

@@ -8,11 +8,11 @@ from pairsmith.engine.threads import team_of
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_every_task_is_done_once_whatever_the_number_of_threads(threads):
+def test_every_task_is_done_once(threads):
     done = np.zeros(100, dtype=int)
 
-    def work(at):
-        done[at] += 1
+    def work(task):
+        done[task] += 1
 
     with team_of(threads) as team:
         team.share(work, range(100))
@@ -21,15 +21,17 @@ def test_every_task_is_done_once_whatever_the_number_of_threads(threads):
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_blas_has_one_thread_meanwhile_and_errors_come_back():
-    seen = []
+def test_blas_has_one_thread_within_a_team_and_errors_propagate():
+    blas_threads = []
 
     def work(_task):
-        seen.append({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"})
+        blas_threads.append(
+            {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
+        )
 
     with team_of(2) as team:
         team.share(work, range(4))
         with pytest.raises(ZeroDivisionError):
             team.share(lambda task: 1 // task, range(4))
-    assert seen == [{1}] * 4
+    assert blas_threads == [{1}] * 4
     assert threading.active_count() < 50
