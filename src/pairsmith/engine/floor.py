@@ -1,4 +1,4 @@
-"""Choose the floor of a scan: by what the scan costs, and by how many picks its pool lasts.
+"""Choose the floor of a scan by the cost of the scan and by the number of picks for which its pool lasts.
 
 |z_i - z_j| <= |z_i| + |z_j|, so the lengths of the items tell how many pairs a scan with a given floor has to examine.
 Gains fall roughly geometrically, so a pool lasts for a number of picks proportional to log(best / floor). The floor
@@ -24,7 +24,7 @@ _COST_PER_PAIR_AND_COLUMN = 2  # of the pairs examined
 _COST_PER_PAIR = 50  # of the pairs examined, in addition
 _COST_PER_HIT = 3000  # joined, cut down, and updated at scattered places in memory
 
-_ALL_COLUMNS_BELOW = 0.2  # a floor lower by this share of the best gain makes a scan need all columns; a guess
+_SHARE_TO_ALL_COLUMNS = 0.2  # if the floor falls by this share of the best gain, a scan needs all columns; a guess
 _UNSEEN_PAIRS = 30  # added to the count of sampled pairs above a floor, because the sample misses the tail
 _TARGET_FILL = 0.5  # share of the pool's capacity to fill, as far as the sample can tell
 _MIN_SAMPLED_PAIRS = 5  # the sample is trusted if it has at least this many pairs above a floor
@@ -64,7 +64,7 @@ class FloorPolicy:
         # Two estimates of the pairs above each floor; the smaller one counts.
         hits = np.minimum(examined * far_above / max(1, len(far)), total * (above + _UNSEEN_PAIRS) / len(gains))
         # A lower floor than the last one needs more columns.
-        more = np.maximum(0, self.last_share - floors / best) / _ALL_COLUMNS_BELOW
+        more = np.maximum(0, self.last_share - floors / best) / _SHARE_TO_ALL_COLUMNS
         columns = d * np.minimum(1, columns_used + more)
         cost = _COST_PER_SCAN + n * d * (_COST_PER_WHITENING_PRODUCT * d + _COST_PER_NUMBER)
         cost = cost + examined * (_COST_PER_PAIR_AND_COLUMN * columns + _COST_PER_PAIR) + _COST_PER_HIT * hits

@@ -43,7 +43,7 @@ class PoolArrays(NamedTuple):
 
     bound: Any  # an upper bound on the gain
     applied: Any  # the number of updates since the scan that the bound takes into account
-    i: Any
+    i: Any  # the pair's two items, as places in Pool.items
     j: Any
     weight: Any  # empty if all weights are 1
 
@@ -62,12 +62,12 @@ class WorkingArrays(NamedTuple):
 
 
 class PickRule(NamedTuple):
-    """Which pair is picked, and when picking stops. All but the first number are relative."""
+    """Which pair is picked, and when picking stops. All numbers but the first are shares of the best gain."""
 
-    min_gain: float  # stop when the best gain is below this ...
-    margin: float  # ... even after it is lowered by this share
-    near: float  # recompute gains that are this close to the best
-    tie: float  # treat gains this close as equal, and pick the first pair
+    min_gain: float  # stop when the best gain, lowered by the margin, is below this
+    margin: float
+    near: float  # recompute gains this close to the best
+    tie: float  # treat gains this close to the best as equal, and pick the first pair
 
 
 class PickLog(NamedTuple):
@@ -229,8 +229,8 @@ def _project(X, root, i, j, u):
 def _refresh_best(working, root, near):
     """Recompute from the root the best gain and all gains near it; return the best and how many were recomputed.
 
-    The gains must be upper bounds before. The places of the recomputed pairs go to `working.marked`, ascending. They
-    depend only on the picks so far. Gains are compared in chunks of 32, few of which need a closer look.
+    Gains are upper bounds until they are recomputed. The places of the recomputed pairs, which depend only on the picks
+    so far, go to `working.marked`, ascending. Gains are compared in chunks of 32, few of which need a closer look.
     """
     gain, first, second, weight, X, marked, _, u = working
     top, best, size = -np.inf, 0, len(gain)

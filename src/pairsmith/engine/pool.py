@@ -113,7 +113,7 @@ class Pool:
     def tighten_largest(self, size: int, count: int, team: Team) -> float:
         """Lower bounds until the `size` largest take all `count` updates into account.
 
-        Return the smallest of these bounds, which no other exceeds, or -inf if they are all there are.
+        Return the smallest of these bounds, which no other bound exceeds, or -inf if there are no others.
         """
         rank, total = size, len(self)
         while rank < total:

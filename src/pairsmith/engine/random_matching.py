@@ -1,8 +1,8 @@
 """A random matching of items that nothing distinguishes: the first picks with item effects but without features.
 
 As long as two items are untouched, every pair of untouched items has the same gain, log(1 + 2 e w), and no pair has a
-larger one: the effect of a touched item has a smaller variance, and an open answer has the largest weight. There is
-nothing to scan for, so untouched items are matched in a random order, which a seed makes repeatable.
+larger one: the effect of a touched item has a smaller variance, and an answer that could go either way has the largest
+weight. There is nothing to scan for, so untouched items are matched in a random order, which a seed makes repeatable.
 """
 
 from __future__ import annotations

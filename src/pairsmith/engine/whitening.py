@@ -20,7 +20,7 @@ from pairsmith.engine.top_pairs import Hits, Items, renumber
 _Q, _T = np.linspace(0, 4, 400), np.linspace(0, 6, 601)
 _LARGEST_WEIGHTED_GAIN = np.max(logistic_weight(_T)[:, None] * (_T[:, None] ** 2 + _Q), axis=0) * (1 + 1e-4)
 
-_SAMPLED_ITEMS = 300  # all pairs of these items are the sample if all pairs are candidates
+_SAMPLED_ITEMS = 300  # their pairs are the sample of the candidates, if these form one group
 _SAMPLED_PAIRS = 20_000  # the size of the sample otherwise
 _LONGEST_ITEMS = 400  # these items nearly always include the farthest pair
 _MAX_NUMBERS_BY_NUMPY = 1 << 20  # for so few differences, NumPy is done before a kernel would be compiled
@@ -28,7 +28,7 @@ _MAX_NUMBERS_BY_NUMPY = 1 << 20  # for so few differences, NumPy is done before 
 
 @dataclass
 class Whitened:
-    """The items as a scan sees them: whitened, with norms and the pairs that are gone. Valid until the next pick.
+    """The items as a scan sees them: whitened, with norms and the pairs that are gone. It is valid until the next pick.
 
     Z, the norms and whatever is derived from them may share memory that the next `Scan.whiten` overwrites.
 
@@ -47,7 +47,7 @@ class Whitened:
     def __post_init__(self) -> None:
         design, remaining = self.design, self.remaining
         self.own = None if design.effects is None else design.effects.own()  # E_ii of each item
-        self.taken = remaining.taken  # the numbers of the pairs that are gone, ascending
+        self.taken = remaining.taken  # the numbers of the pairs that were compared or picked, ascending
         self._in_taken_pair = np.zeros(design.n, dtype=bool)
         self._in_taken_pair[remaining.rows.pairs(self.taken)] = True
         self._any_full = bool(remaining.full.any())  # whether an item is at its exposure cap
@@ -58,7 +58,7 @@ class Whitened:
                 self.Z, self.squared_norms, self.energy, design.scores
             )
 
-    # Bounds that relate a gain to the geometry. They take a number or an array.
+    # The next four methods relate gains to distances and lengths. They take a number or an array.
 
     def product(self, gain: Any) -> Any:
         """Return the least score-weighted d_ij of a pair with this gain.
