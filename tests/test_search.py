@@ -163,17 +163,17 @@ def test_select_runs_in_several_threads_and_restores_blas():
     before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
     problems = [gaussian(900, 20, seed) for seed in range(4)]
     expected = [ps.select(X, 40, ridge=1e-3, algorithm="scalar").pairs for X in problems]
-    found = [None] * 4
+    selected = [None] * 4
 
     def work(at):
-        found[at] = ps.select(problems[at], 40, ridge=1e-3, algorithm="engine").pairs
+        selected[at] = ps.select(problems[at], 40, ridge=1e-3, algorithm="engine").pairs
 
     threads = [threading.Thread(target=work, args=(at,)) for at in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    for mine, right in zip(found, expected, strict=True):
+    for mine, right in zip(selected, expected, strict=True):
         np.testing.assert_array_equal(mine, right)
     after = [pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"]
     assert after == before
@@ -236,8 +236,8 @@ def _select_pairs(X):
 def test_select_runs_in_joblib_workers(backend):
     problems = [gaussian(800, 15, seed) for seed in range(3)]
     expected = [_select_pairs(X) for X in problems]  # here first, so that forked processes inherit what has run
-    found = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_select_pairs)(X) for X in problems)
-    for mine, right in zip(found, expected, strict=True):
+    selected = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_select_pairs)(X) for X in problems)
+    for mine, right in zip(selected, expected, strict=True):
         np.testing.assert_array_equal(mine, right)
 
 
@@ -245,8 +245,8 @@ def test_select_runs_in_a_forked_process():
     X = gaussian(800, 15)
     expected = _select_pairs(X)
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        for found in pool.map(_select_pairs, [X] * 4):
-            np.testing.assert_array_equal(found, expected)
+        for selected in pool.map(_select_pairs, [X] * 4):
+            np.testing.assert_array_equal(selected, expected)
 
 
 @pytest.mark.usefixtures("two_blas_threads")

@@ -31,7 +31,7 @@ _MAX_COLUMNS_OF_SHAPE = 60, 200
 
 _SAMPLED_PAIRS = 4096  # from which the number of columns is chosen
 _TENTHS_OF_COLUMNS = 2, 3, 4, 5, 6, 7, 10  # the numbers of columns tried
-_MAX_PASSING_SHARE = 0.05  # use all columns if, with every fewer number of them, a larger share of pairs passes
+_MAX_PASSING_SHARE = 0.05  # use all columns if fewer columns always let a larger share of the pairs pass
 _MIN_PRODUCTS_TO_SAVE = 1e9  # use all columns in a scan with fewer multiplications
 _SECOND_LOOK_COST, _SECOND_LOOK_COST_PER_COLUMN = 8000, 20  # of one pair, in multiplications of the scan
 _MAX_HITS_TO_RECOMPUTE = 1_000_000  # if there are more hits, the largest are chosen by their bounds

@@ -114,15 +114,15 @@ class Screening:
 
         If Z does not have all columns, `columns` says where it has the used ones.
         """
-        kept, used, scores = np.empty(len(which)), self.used, block.scores
+        used, scores, r = self.used, block.scores, np.empty(len(which))  # r, q, c, h as in the proof, over scale^2
         used_columns = self.columns[:used] if columns is None else columns
-        kernels.narrow_to_float32(Z, which, used_columns, 1 / self.scale, out, kept)
+        kernels.narrow_to_float32(Z, which, used_columns, 1 / self.scale, out, r)
         c = (_ERROR_FACTOR if scores is None else _ERROR_FACTOR_WITH_SCORES) * (out.shape[1] + 8) * 2.0**-24
         # The subtraction may be off by about 1e-16 of the norm; c allows for 1e-6 and more.
-        left_out = np.maximum(block.squared_norms / self.scale**2 - kept, 0.0)
+        q = np.maximum(block.squared_norms / self.scale**2 - r, 0.0)
         threshold = self.floor / self.scale**2
         own = 0.0 if block.own is None else block.own / self.scale**2
-        h = (1 + c) * (kept / 2 + left_out + own / 2) + 2.0**-90  # 2^-90 covers underflow
+        h = (1 + c) * (r / 2 + q + own / 2) + 2.0**-90  # 2^-90 covers underflow
         if scores is None:
             h -= threshold / 4
         else:
