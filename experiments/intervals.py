@@ -70,8 +70,8 @@ def summarised(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(found: pd.DataFrame) -> model_report.Rows:
-    head = ["features", "parts fitted", "variance of effects", "answers", "intervals that cover, %", "asked: 87 to 93",
-            "reliability", "r², true", "asked: within .03"]  # fmt: skip
+    head = ["features", "parts fitted", "variance of effects", "answers", "coverage, %", "target: 87 to 93",
+            "reliability", "true r²", "target: within .03"]  # fmt: skip
     cells = []
     for row in found.to_dict("records"):
         cover, reliability = row["cover missed"], row["reliability missed"]
@@ -89,13 +89,11 @@ def table(found: pd.DataFrame) -> model_report.Rows:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="5 simulations, nothing into docs/")
-    parser.add_argument("--simulations", type=int, help="a line; 300")
+    parser.add_argument("--quick", action="store_true", help="5 simulations per line, into results/quick/")
+    parser.add_argument("--simulations", type=int, help="per line; 300")
     parser.add_argument("--jobs", type=int, default=-1, help="processes; all cores")
     chosen = parser.parse_args()
-    results, page = common.HERE / "results", common.HERE.parent / "docs" / "model.md"
-    if chosen.quick:
-        results, page = results / "quick", common.HERE.parent / "figures" / "model.md"
+    results = common.HERE / "results" / ("quick" if chosen.quick else "")
     results.mkdir(exist_ok=True)
     simulations = chosen.simulations or (5 if chosen.quick else 300)
     units = [
@@ -107,7 +105,7 @@ def main() -> None:
     found = summarised(common.stored(results / "intervals-repetitions.csv", units, simulated, chosen.jobs))
     found.to_csv(results / "intervals.csv", index=False, float_format="%.5f")
     title = f"90% intervals of BradleyTerryGP, {N} items, {simulations} simulations a line"
-    model_report.publish({"intervals": (title, table(found))}, page)
+    model_report.publish({"intervals": (title, table(found))}, results / "model.md")
 
 
 if __name__ == "__main__":

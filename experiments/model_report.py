@@ -28,6 +28,7 @@ COLOURS = {
     "choix": "#009e73",
     "choix, EP": "#009e73",
 }
+OVERVIEW_AT = (200, 2000)  # answers
 WITH_DOUBT = ("GP", "linear", "linear, ridge by CV", "choix, EP")
 FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "doubt unseen", "seconds"]
 
@@ -127,22 +128,43 @@ Rows = tuple[list[str], list[list[str]]]
 def tables(means: pd.DataFrame, rounds: pd.DataFrame, found: pd.DataFrame) -> dict[str, tuple[str, Rows]]:
     """Title and cells of each table, by a short name."""
     return {
-        "asked": (f"What was asked for, {means.repetitions.min()} repetitions or more", _summary(found)),
-        "at hand": ("Items at hand: share of pairs in the right order", _orders(means, found, "at hand", "right")),
+        "overview": ("Training items: share of pairs in the right order, and doubt of the GP", _overview(means)),
+        "asked": (f"Targets, {means.repetitions.min()} repetitions or more", _summary(found)),
+        "at hand": ("Training items: share of pairs in the right order", _orders(means, found, "at hand", "right")),
         "unseen": ("Unseen items: the same", _orders(means, found, "unseen", "right unseen")),
         "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means, found, "doubt")),
         "rounds": ("The same after designed rounds", _doubts(rounds, found, "doubt in rounds")),
-        "seconds": ("CPU seconds for a fit, the least and the most over sets", _seconds(means)),
+        "seconds": ("CPU seconds per fit, minimum and maximum over sets", _seconds(means)),
     }
+
+
+def _overview(means: pd.DataFrame) -> Rows:
+    """Return one line per set: the GP, a linear model and choix after few and many answers, and the GP's doubt."""
+    names = ("GP", "linear", "choix")
+    head = ["set"]
+    for k in OVERVIEW_AT:
+        head += [*(f"{name}, K = {k:,}" for name in names), f"doubt claimed / true, K = {k:,}"]
+    cells = []
+    for data, part in means.dropna(subset="right").groupby("data", sort=False):
+        line = [name_of(data)]
+        for k in OVERVIEW_AT:
+            at = part[k == part.K]
+            shares = [at.right[at.model.str.startswith("choix, alpha") if name == "choix" else at.model == name].max()
+                      for name in names]  # fmt: skip
+            line += ["" if np.isnan(share) else f"{share:.3f}" for share in shares]
+            own = at[at.model == "GP"]
+            line.append(next((f"{100 * row.doubt:.1f} / {100 * row.wrong:.1f}" for row in own.itertuples()), ""))
+        cells.append(line)
+    return head, cells
 
 
 def _summary(found: pd.DataFrame) -> Rows:
     """Each demand in one line: how many cells reach it, and which miss it by more than their error."""
     words = {
-        "at hand": f"items at hand: the better of linear and choix, less {MARGIN}",
-        "at hand, a figure": "items at hand, K = 1,000: "
+        "at hand": f"training items: at least the better of linear and choix, minus {MARGIN}",
+        "at hand, a figure": "training items, K = 1,000: at least "
         + ", ".join(f"{value} {name_of(name)}" for name, value in AT_1000.items()),
-        "unseen": f"unseen items: the better of linear and smooth, less {MARGIN}",
+        "unseen": f"unseen items: at least the better of linear and smooth, minus {MARGIN}",
         "doubt": f"claimed doubt within {100 * OFF:.0f} points of the truth on each set, K >= {FROM}",
         "doubt, average": f"... within {100 * OFF_ON_AVERAGE:.0f} on average over sets",
         "doubt in rounds, average": f"after designed rounds within {100 * OFF_IN_ROUNDS:.0f} on average over sets",
@@ -159,7 +181,7 @@ def _summary(found: pd.DataFrame) -> Rows:
             for name, row in zip(sets_missed, missed.itertuples(), strict=True)
         )
         cells.append([text, f"{len(own) - len(missed)} of {len(own)}", listed])
-    return ["asked", "reached", "missed"], cells
+    return ["target", "reached", "missed"], cells
 
 
 def _miss(row: Any) -> str:
@@ -202,7 +224,7 @@ def _doubts(means: pd.DataFrame, found: pd.DataFrame, what: str) -> Rows:
                          for k in marks]  # fmt: skip
                 cells.append([name_of(data) if model == "GP" else "", str(model), *shown])
     average = [f"{100 * own.found['average', k]:.1f}" if ("average", k) in own.index else "" for k in marks]
-    cells.append(["all", "GP: points off, on average", *average])
+    cells.append(["all", "GP: mean absolute error, points", *average])
     return ["set", "model", *(f"K = {k:,}" for k in marks)], cells
 
 
@@ -217,25 +239,26 @@ def _seconds(means: pd.DataFrame) -> Rows:
 
 
 def show(results: Path, folder: Path) -> None:
-    """Print the tables, draw the pictures into `folder` and, where it has a model.md, put the tables in there."""
+    """Print the tables, update them in the model.md of `results` and `folder`, and draw the pictures into `folder`."""
     means, rounds, found = (pd.read_csv(results / f"{name}.csv") for name in ("model", "model-rounds", "model-asked"))
     folder.mkdir(exist_ok=True)
-    publish(tables(means, rounds, found), folder / "model.md")
-    for column, title in (("right", "items at hand"), ("right unseen", "unseen items")):
+    publish(tables(means, rounds, found), results / "model.md", folder / "model.md")
+    for column, title in (("right", "training items"), ("right unseen", "unseen items")):
         draw_orders(means, column, f"Share of pairs in the right order, {title}", folder)
     draw_doubts(means, folder)
 
 
-def publish(made: dict[str, tuple[str, Rows]], page: Path) -> None:
-    """Print tables, and put them into this page, if it is there, between the marks with their names."""
-    text = page.read_text(encoding="utf-8") if page.exists() else ""
-    for name, (title, (head, cells)) in made.items():
+def publish(made: dict[str, tuple[str, Rows]], *pages: Path) -> None:
+    """Print the tables and insert each between the marks with its name, in every page that exists."""
+    for title, (head, cells) in made.values():
         shown = Table(*head, title=title)
         for line in cells:
             shown.add_row(*line)
         common.console.print(shown)
-        text = inserted(text, name, markdown(head, cells))
-    if page.exists():
+    for page in filter(Path.exists, pages):
+        text = page.read_text(encoding="utf-8")
+        for name, (_, (head, cells)) in made.items():
+            text = inserted(text, name, markdown(head, cells))
         page.write_text(text, encoding="utf-8")
         common.console.print(f"Wrote the tables of {page}")
 
