@@ -71,7 +71,7 @@ def table(results: Path, folder: Path) -> model_report.Rows:
     means, needs = (pd.read_csv(results / f"{name}.csv") for name in ("worth", "worth-saved"))
     head = ["set"]
     for who in ("choix, 1,500", "our model, 600"):
-        head += [f"{who} random answers", "designed answers for that", "fewest without features", "with features"]
+        head += [f"{who} random answers", "designed answers", "bound without features", "with features"]
     cells = []
     for data in common.there([data for data in worth_report.OF_CHOIX if data in set(needs.data)], folder):
         designed = means[(means.data == data) & (means.rule == worth_report.DESIGNED)]
@@ -92,8 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("data"), help="folder with netflix/, camra/")
     chosen = parser.parse_args()
-    made = table(common.HERE / "results", chosen.data)
-    model_report.publish({"fewest": ("How few answers could do", made)}, common.HERE.parent / "docs" / "worth.md")
+    results = common.HERE / "results"
+    made = table(results, chosen.data)
+    model_report.publish({"fewest": ("Lower bounds on the number of answers", made)}, results / "worth.md")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,11 @@ COLOURS = {
     "random, choix": "#009e73",
 }
 GOALS = {"goal top": ("top found", "top right", "right")}  # what each is to be better at, and what that costs
-WORDS = {"top found": "of the best ten found", "top right": "the best ten in order", "right": "all at hand in order"}
+WORDS = {
+    "top found": "share of the best ten found",
+    "top right": "the best ten in order",
+    "right": "all training items in order",
+}
 FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "top found", "top right", "bits"]
 
 
@@ -150,17 +154,17 @@ def tables(
     """Title and cells of each table, by a short name."""
     most = means.repetitions.max()
     return {
-        "asked": (f"What was asked for, up to {most} repetitions", asked(needs, over)),
-        "saved": ("Designed answers that reach what answers to random pairs do", _saved(needs)),
-        "over": ("Items at hand: designed over random, in thousandths", _over(over, "right")),
-        "others": ("Items at hand: rules over others, in thousandths", _over_others(others)),
+        "asked": (f"Targets, up to {most} repetitions", asked(needs, over)),
+        "saved": ("Designed answers that reach the same share in order as random answers", _saved(needs)),
+        "over": ("Training items: designed minus random, in thousandths", _over(over, "right")),
+        "others": ("Training items: rule minus rival, in thousandths", _over_others(others)),
         "over unseen": ("Unseen items: the same", _over(over, "right unseen")),
-        "at hand": ("Items at hand: share of pairs in the right order", _orders(means, "right")),
+        "at hand": ("Training items: share of pairs in the right order", _orders(means, "right")),
         "unseen": ("Unseen items: the same", _orders(means, "right unseen")),
         "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means)),
-        "bits": ("Bits that each of the next 20 answers told, designed / random", _bits(means, needs)),
-        "goals": ("What other goals gain and lose: for the ranking / for the goal", _goals(gains)),
-        "seconds": ("CPU seconds a round: the fit, and the design of 20 pairs", _seconds(means)),
+        "bits": ("Bits per answer over the next 20 answers, designed / random", _bits(means, needs)),
+        "goals": ("What other goals gain and lose: default goal / other goal", _goals(gains)),
+        "seconds": ("CPU seconds per round: the fit and the design of 20 pairs", _seconds(means)),
     }
 
 
@@ -173,13 +177,13 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
         who = "choix" if rival == CHOIX else "our model"
         found = [f"{name_of(row.data)} {_ratio(row)}" for row in own.itertuples()]
         reached = sum(row.needed / row.K <= limits[row.data] for row in own.itertuples())
-        cells.append([f"what {who} reaches with {k:,} random answers, with at most this share of them: {text}",
+        cells.append([f"reach what {who} reaches with {k:,} random answers, using at most this share of them: {text}",
                       f"{reached} of {len(own)}", ", ".join(found)])  # fmt: skip
     at_hand, behind = over.figure == "right", -over.over
     for text, part, margin in (
-        ("items at hand: not behind random by more than the error", over[at_hand], over.error),
+        ("training items: not behind random by more than the error", over[at_hand], over.error),
         ("unseen items: the same", over[~at_hand], over.error),
-        (f"noisy people: not behind random by more than {NOISY_BEHIND}", over[at_hand & over.data.isin(NOISY)],
+        (f"noisy answers: not behind random by more than {NOISY_BEHIND}", over[at_hand & over.data.isin(NOISY)],
          NOISY_BEHIND),
         (f"{EARLY}, K to {EARLY_TO}: not behind random", over[at_hand & (over.data == EARLY) & (over.K <= EARLY_TO)],
          0.0),
@@ -197,7 +201,7 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
                 ", ".join(listed) or ("none behind" if len(there) else "not measured"),
             ]
         )
-    return ["asked", "reached", "found"], cells
+    return ["target", "reached", "found"], cells
 
 
 def _with_error(value: float, error: float, form: str) -> str:
@@ -216,8 +220,8 @@ def _saved(needs: pd.DataFrame) -> Rows:
     columns = needs[["rival", "figure", "K"]].drop_duplicates()
     head, cells = ["set"], []
     for rival, figure, k in columns.itertuples(index=False):
-        who, which = "choix" if rival == CHOIX else "our model", "unseen" if "unseen" in figure else "at hand"
-        head += [f"{which}: {who}, {k:,} random answers", "designed answers for that"]
+        who, which = "choix" if rival == CHOIX else "our model", "unseen" if "unseen" in figure else "training"
+        head += [f"{which}: {who}, {k:,} random answers", "designed answers"]
     for data, part in needs.groupby("data", sort=False):
         line = [name_of(data)]
         for key in columns.itertuples(index=False):
@@ -299,8 +303,8 @@ def _bits(means: pd.DataFrame, needs: pd.DataFrame) -> Rows:
     return [
         "set",
         *(f"K = {k:,}" for k in marks),
-        f"{RANDOM_AT} random answers told",
-        "designed answers for that",
+        f"bits in {RANDOM_AT} random answers",
+        "designed answers for the same order",
     ], cells
 
 
@@ -332,12 +336,12 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def show(results: Path, folder: Path) -> None:
-    """Print the tables, draw the pictures into `folder` and, where it has a worth.md, put the tables in there."""
+    """Print the tables, update them in the worth.md of `results` and `folder`, and draw the pictures into `folder`."""
     names = ("worth", "worth-saved", "worth-against-random", "worth-against-others", "worth-goals")
     means, needs, over, others, gains = (_read(results / f"{name}.csv") for name in names)
     folder.mkdir(exist_ok=True)
-    publish(tables(means, needs, over, others, gains), folder / "worth.md")
-    draw(means, "right", "items at hand", folder / "worth-at-hand.png")
+    publish(tables(means, needs, over, others, gains), results / "worth.md", folder / "worth.md")
+    draw(means, "right", "training items", folder / "worth-at-hand.png")
     draw(means, "right unseen", "unseen items", folder / "worth-unseen.png")
 
 

@@ -16,7 +16,8 @@ from pairsmith.campaign.store import Store
 from pairsmith.campaign.web import server
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md"]
+RESULTS = sorted((ROOT / "experiments" / "results").glob("*.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "CONTRIBUTING.md", *RESULTS]
 
 
 def blocks(page, kind):
@@ -135,7 +136,7 @@ def test_commands_for_language_models_run(obey):
     assert Path(name).read_text() == text
 
 
-@pytest.mark.parametrize("guide", PAGES, ids=lambda guide: guide.name)
+@pytest.mark.parametrize("guide", PAGES, ids=lambda guide: f"{guide.parent.name}/{guide.name}")
 def test_links_lead_somewhere(guide):
     text = guide.read_text(encoding="utf-8")
     headings = {path: _anchors(path) for path in PAGES}
