@@ -1,10 +1,10 @@
-"""Time, memory and gain evaluations of the paper's eight algorithms on Gaussian data.
+"""Benchmark the paper's eight algorithms on Gaussian data: time, memory and gain evaluations.
 
     python benchmarks/algorithms.py -n 3000 -d 400 -k 200
     python benchmarks/algorithms.py -n 15000 -d 400 -k 200 --only FLP SLP
 
-Each algorithm runs in a process of its own, after a small problem that loads the compiled code. "passes" is its
-time relative to one float64 GEMM pass over the pairs (Z Z' by tiles of the upper triangle) in the same run.
+Each algorithm runs in its own process, after a small problem that loads the compiled code. "passes" is its time
+relative to one float64 GEMM pass over the pairs (Z Z' by tiles of the upper triangle) in the same run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def features(n: int, d: int) -> np.ndarray[Any, Any]:
 
 
 def gemm_pass(n: int, d: int, dtype: Any = np.float64, tile: int = 1000) -> float:
-    """Seconds for Z Z' over the upper triangle, tile by tile: what looking at every pair costs at least."""
+    """Time Z Z' over the upper triangle, tile by tile: the least that looking at every pair costs."""
     Z = features(n, d).astype(dtype)
     out = np.empty((tile, tile), dtype=dtype)
     best = np.inf

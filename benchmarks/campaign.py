@@ -1,14 +1,14 @@
-"""How long labellers wait: 50 of them at once, while rounds are being designed.
+"""Benchmark a campaign: how long do 50 simultaneous raters wait while rounds are being designed?
 
-    python benchmarks/campaign.py                     # SQLite, 50 labellers who take a second for an answer
-    python benchmarks/campaign.py --think 0           # who take none: what the server can do at most
+    python benchmarks/campaign.py                     # SQLite, 50 raters who take a second per answer
+    python benchmarks/campaign.py --think 0           # no thinking time: the server's maximum rate
     python benchmarks/campaign.py --target postgresql://user@host/database    # an empty database
 
-A server and the process that designs run as `pairsmith label` runs them; each labeller is a thread of another process
-and asks for the next pair and answers it. The campaign is made so that a round takes seconds to design, and rounds are
-short, so that one is being designed, or the report computed, nearly all the time. In the first seconds, before anybody
-can know how fast people are, pairs may run out; later they should not. Afterwards every acknowledged answer is looked
-for, and no pair may have more answers than it should.
+The server and the planner run as `pairsmith label` runs them; each rater is a thread of another process that
+asks for the next pair and answers it. A round takes seconds to design and is short, so that nearly all the time one is
+being designed or the report is being computed. In the first seconds, before the planner knows the raters' pace, pairs
+may run out; later they should not. At the end the script checks that every acknowledged answer is in the database and
+that no pair has too many answers.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labellers", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--think", type=float, default=1.0, help="mean seconds a labeller takes for an answer")
+    parser.add_argument("--think", type=float, default=1.0, help="mean seconds per answer")
     parser.add_argument("--items", type=int, default=20_000)
     parser.add_argument("--features", type=int, default=100)
-    parser.add_argument("-k", type=int, default=400, help="pairs in a round")
+    parser.add_argument("-k", type=int, default=400, help="pairs per round")
     parser.add_argument("--answers-per-pair", type=int, default=1)
     parser.add_argument("--target")
     given = parser.parse_args()
@@ -103,7 +103,7 @@ def run(given: argparse.Namespace, target: str) -> None:
     server.wait()
     snapshot = take_snapshot(store)
     rows = Counter(map(tuple, snapshot.answers[["first", "second"]].to_numpy().tolist()))
-    table = Table(title=f"{given.labellers} labellers, {given.think:g} s an answer, {given.items:,} items of "
+    table = Table(title=f"{given.labellers} raters, {given.think:g} s per answer, {given.items:,} items with "
                         f"{given.features} features, rounds of {given.k}; {target.split(':')[0]}")  # fmt: skip
     for name in ("request", "count", "median", "90%", "99%", "longest"):
         table.add_column(name, justify="right")
@@ -116,11 +116,11 @@ def run(given: argparse.Namespace, target: str) -> None:
     rate = len(acknowledged) / given.seconds
     rounds = dashboard.count(store)["rounds"]
     console.print(
-        f"{len(acknowledged)} answers acknowledged ({rate:.0f} a second), {len(snapshot.answers)} in the database,"
-        f" at most {max(rows.values())} a pair. {len(snapshot.planned)} pairs in {rounds} rounds;"
-        f" no pair was free {empty[0]} times."
+        f"{len(acknowledged)} answers acknowledged ({rate:.0f} per second), {len(snapshot.answers)} in the database,"
+        f" at most {max(rows.values())} per pair. {len(snapshot.planned)} pairs in {rounds} rounds;"
+        f" {empty[0]} requests found no open pair."
     )
-    console.print(f"CPU: {designing:.1f} s of designing, {serving:.1f} s of serving in {given.seconds:g} s.")
+    console.print(f"CPU: {designing:.1f} s designing and {serving:.1f} s serving in {given.seconds:g} s.")
     assert len(snapshot.answers) == len(acknowledged)
     assert max(rows.values()) <= given.answers_per_pair
     store.close()

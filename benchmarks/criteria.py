@@ -1,9 +1,9 @@
-"""Time of every criterion against N and K, on Gaussian data with 30 labelled items.
+"""Benchmark every criterion against N and K, on Gaussian data with 30 labelled items.
 
     python benchmarks/criteria.py             # the table
-    python benchmarks/criteria.py --figures   # single problems: the paper's sizes, and what each criterion is meant for
+    python benchmarks/criteria.py --figures   # single problems: the paper's sizes, and typical ones for each criterion
 
-Each run is in a process of its own, after a small problem that loads the compiled code.
+Each run has its own process, after a small problem that loads the compiled code.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ import pairsmith as ps
 from pairsmith.criteria import CRITERIA
 
 TABLE = [(100, 20, 10), (100, 20, 200), (1000, 30, 10), (1000, 30, 200), (3000, 30, 200), (10_000, 30, 200)]
-LIMIT = {"fisher": 5e7, "mutual-information": 6e6, "a-optimal": 6e7}  # pairs
+LIMIT = {"fisher": 5e7, "mutual-information": 6e6, "a-optimal": 6e7}  # pairs; larger problems are skipped
 FIGURES = [
     ("mutual-information", "auto", 100, 20, 10, "the paper on Sushi: 200 s"),
     ("mutual-information", "auto", 100, 20, 200, "sampled outcomes"),
-    ("fisher", "auto", 1000, 30, 200, "asked: under a minute"),
-    ("entropy", "auto", 1_000_000, 10, 1000, "asked: about a second"),
+    ("fisher", "auto", 1000, 30, 200, "target: under a minute"),
+    ("entropy", "auto", 1_000_000, 10, 1000, "target: about a second"),
     ("a-optimal", "auto", 3000, 400, 200, ""),
     ("d-optimal", "scalar", 3000, 400, 200, "the same complexity"),
     ("d-optimal", "auto", 15_000, 400, 200, ""),
-    ("local-d-optimal", "auto", 15_000, 400, 200, "asked: at most 3 times the row above"),
+    ("local-d-optimal", "auto", 15_000, 400, 200, "target: at most 3 times the row above"),
     ("d-optimal", "auto", 100_000, 30, 200, ""),
-    ("local-d-optimal", "auto", 100_000, 30, 200, "asked: at most 3 times the row above"),
+    ("local-d-optimal", "auto", 100_000, 30, 200, "target: at most 3 times the row above"),
 ]
 
 

@@ -1,12 +1,12 @@
-"""The engine on a local cluster of single-threaded workers: overhead, speed-up, bytes sent, and a cost model.
+"""Benchmark the engine on a local cluster of single-threaded workers: overhead, speed-up, bytes sent, a cost model.
 
     python benchmarks/distributed.py                 # N = 60,000, d = 200, K = 200 against the engine with 2 threads
     python benchmarks/distributed.py --measure       # several N, d, K on 1 and 2 workers -> benchmarks/distributed.csv
-    python benchmarks/distributed.py --model         # fit the cost model to that file; its tables, no run
-    python benchmarks/distributed.py --large         # features of 2 GB in a .npy file, 512 MB a worker
+    python benchmarks/distributed.py --model         # fit the cost model to that file and print its tables
+    python benchmarks/distributed.py --large         # features of 2 GB in a .npy file, 512 MB per worker
 
-Gaussian data of which 30 items are labelled, ridge 1e-4. Bytes are those of the loopback device, all of whose traffic
-is taken for ours; what goes through the scheduler counts twice.
+Gaussian data with 30 labelled items, ridge 1e-4. Bytes are all traffic of the loopback device; traffic through the
+scheduler counts twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.pop(0)  # this folder, where the file's own name would hide the package
+sys.path.pop(0)  # in this folder, this file would shadow the package "distributed"
 
 import numpy as np
 import psutil
@@ -57,7 +57,7 @@ def sent() -> int:
 
 
 def on_workers(workers: int, n: int, d: int, k: int) -> tuple[float, int, ps.Selection]:
-    """Seconds (the better of two runs, after one on a small problem), bytes sent, and the pairs."""
+    """Return seconds (the better of two runs, after a small problem), bytes sent, and the selection."""
     X, best = gaussian(n, d), np.inf
     with cluster(workers) as local, Client(local) as client:
         ps.select(X[:1500], 20, pool_size=5000, client=client, **OPTIONS)
@@ -110,7 +110,7 @@ def terms(n: float, d: float, k: float, workers: float, scans: float, products: 
 
 
 def model() -> None:
-    """Least squares of relative errors, no coefficient negative."""
+    """Fit the cost model by least squares of relative errors with non-negative coefficients, and print predictions."""
     with CSV.open() as file:
         rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
 
@@ -131,7 +131,7 @@ def model() -> None:
         predicted = float(np.array(of(row)) @ coefficients)
         print(f"held out, {row['workers']:.0f} worker(s): predicted {predicted:.1f} s, measured {row['seconds']:.1f} s")
     for d in (20, 200):
-        # The largest problem measured at this d says how often all pairs were multiplied; that is taken to stay so.
+        # Assume that all pairs are multiplied as often as in the largest problem measured at this d.
         last = max((row for row in rows if row["d"] == d), key=lambda row: row["N"])
         passes = last["products"] / (last["N"] ** 2 / 2 * d)
         print(
@@ -147,7 +147,7 @@ def model() -> None:
 
 
 def large(n: int = 10_000_000, d: int = 25, k: int = 20) -> None:
-    """2 GB of float64 in a file, heavy tails (Student t, 2 degrees of freedom), on workers that cannot hold it."""
+    """Select from 2 GB of heavy-tailed data (Student t, 2 degrees of freedom) on workers that cannot hold them."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
         X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(n, d))
@@ -163,7 +163,7 @@ def large(n: int = 10_000_000, d: int = 25, k: int = 20) -> None:
             print(
                 f"{time.perf_counter() - began:.1f} s, {(sent() - before) / 1e6:.0f} MB sent, {selection.diagnostics}"
             )
-            # Not getrusage, which counts what the parent had in memory when it started them.
+            # getrusage would include the memory of the parent at the time of the fork.
             peaks = client.run(lambda: re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text()).group(1))
             print("peak memory of the workers:", [f"{int(peak) / 1e3:.0f} MB" for peak in peaks.values()], flush=True)
         began = time.perf_counter()

@@ -1,14 +1,14 @@
-"""The engine against floors measured in the same run: 30 labelled items, ridge 1e-4, K = 200.
+"""Benchmark the engine against reference computations in the same run: 30 labelled items, ridge 1e-4, K = 200.
 
-    python benchmarks/engine.py                          # Gaussian data, every problem of the table
+    python benchmarks/engine.py                          # Gaussian data, all problems
     python benchmarks/engine.py --only 15000,400         # one of them
-    python benchmarks/engine.py --kinds                  # other data beside Gaussian data of the same size
+    python benchmarks/engine.py --kinds                  # other data, and Gaussian data of the same size
     python benchmarks/engine.py --kinds --sift sift.tsv --mslr train.txt      # and real features
     python benchmarks/engine.py --first                  # the first call in a fresh process
     python benchmarks/engine.py --effects                # items with effects of their own
 
-The floors: "gemm" is one float32 matrix product over the upper triangle of the pairs; "xv" is K products X v in
-float64; "flp" is our own factorization-lazy. Times are medians of three runs (twenty for N < 1000).
+The references, called floors: "gemm" is one float32 matrix product over the upper triangle of the pairs, "xv" is K
+products X v in float64, and "flp" is our own factorization-lazy. Times are medians of three runs (twenty for N < 1000).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def data(kind: str, n: int, d: int) -> np.ndarray[Any, Any]:
 
 
 def measure(task: tuple[str, int, int, str]) -> tuple[float, float, float, dict[str, Any]]:
-    """Seconds, the floor's seconds, peak memory and diagnostics, in a process of its own."""
+    """Return seconds, the floor's seconds, peak memory and diagnostics. Run it in its own process."""
     kind, n, d, floor_kind = task
     ps.select(features(50, d), 5, ridge=1e-4)
     ps.select(features(700, d), 50, ridge=1e-4, pool_size=50_000)
@@ -86,7 +86,7 @@ def measure(task: tuple[str, int, int, str]) -> tuple[float, float, float, dict[
 
 
 def first_call() -> None:
-    """A fresh process: the first call of select, then the same call again."""
+    """Time the first call of select in a fresh process, then the same call again."""
     script = """
 import time, numpy as np
 X = np.random.default_rng(0).standard_normal((3000, 50))
@@ -105,7 +105,7 @@ print(f"import {imported:.2f} s, first call {times[0]:.2f} s, warm {min(times[1:
 
 
 def measure_effects(task: tuple[str, int, int]) -> tuple[float, float | None, float]:
-    """Seconds with effects, seconds of the same without (None where that means nothing), peak memory."""
+    """Return seconds with effects, seconds without (None if that makes no sense), and peak memory."""
     kind, n, d = task
     rng = np.random.default_rng(0)
     ps.select(features(700, 5), 50, ridge=1.0, item_effects=1.0, pool_size=50_000)
@@ -139,7 +139,7 @@ def timed(X: Any, k: int, options: dict[str, Any]) -> float:
 
 
 def effects() -> None:
-    """A table of problems with effects, each in a process of its own."""
+    """Print a table of problems with effects, each run in its own process."""
     table = Table("items with effects", "N", "d", "earlier answers", "K", "seconds", "without effects", "memory")
     for kind, n, d, answers, k in (
         ("all pairs", 15_000, 400, 200, K),
@@ -159,8 +159,8 @@ def effects() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", metavar="N,d", help="problems of the table, such as 15000,400")
-    parser.add_argument("--kinds", action="store_true", help="other data beside Gaussian data of the same size")
+    parser.add_argument("--only", nargs="+", metavar="N,d", help="some of the problems, such as 15000,400")
+    parser.add_argument("--kinds", action="store_true", help="other data, and Gaussian data of the same size")
     parser.add_argument("--sift", metavar="FILE", help="5,000 SIFT descriptors, tab-separated, 128 columns and an id")
     parser.add_argument("--mslr", metavar="FILE", help="5,000 documents of MSLR-WEB10K, SVMlight")
     parser.add_argument("--first", action="store_true", help="the first call in a fresh process")

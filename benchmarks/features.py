@@ -1,11 +1,11 @@
-"""Time and memory of features of raw texts: 100,000 texts of 200 words, asked in under two minutes and 4 GB.
+"""Benchmark features of raw texts. The target for 100,000 texts of 200 words: under two minutes and 4 GB.
 
-    python benchmarks/features.py                  # all of it
+    python benchmarks/features.py                  # all 100,000 texts
     python benchmarks/features.py --texts 10000    # a tenth
 
-Words are drawn by Zipf's law from 100,000 that are made of letters by their frequency in English. Fitting looks at
-10,000 texts at most; applying looks at all. It is done in a process of its own, so that its memory is its own. CPU
-seconds are for machines that are not idle.
+Words are drawn by Zipf's law from a vocabulary of 100,000, whose letters have English frequencies. Fitting looks at
+10,000 texts at most; applying looks at all. The run has its own process, so that its peak memory is not shared. CPU
+seconds help on machines that are not idle.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def texts_of(n: int, words: int, seed: int = 0) -> list[str]:
 
 
 def run(task: tuple[int, int]) -> list[str]:
-    """Seconds and CPU seconds to fit a recipe and have all features, and to apply it again; GB at most."""
+    """Time fitting and applying a recipe and applying it again, and return these times and the peak memory."""
     table = pd.DataFrame({"text": texts_of(*task)})
     times = [(time.perf_counter(), time.process_time())]
     recipe, _ = ps.Recipe.fit_apply(table, text=["text"])

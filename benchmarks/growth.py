@@ -1,6 +1,6 @@
-"""How time grows: with N at several d, and with K, for the engine and the paper's eight. Writes docs/growth.png.
+"""Measure how time grows with N, d and K for the engine and the paper's algorithms, and draw docs/growth.png.
 
-    python benchmarks/growth.py              # about a quarter of an hour; results go to benchmarks/growth.csv as well
+    python benchmarks/growth.py              # about a quarter of an hour; writes benchmarks/growth.csv too
 
 Gaussian data, 30 labelled items, ridge 1e-4. A curve ends where the next point would take longer than --limit seconds.
 """
@@ -29,7 +29,7 @@ COLOURS = {10: "#56b4e9", 30: "#0072b2", 100: "#009e73", 400: "#d55e00"}
 
 
 def run(task: tuple[str, int, int, int]) -> list[tuple[int, float]]:
-    """(k, seconds to the k-th pick), in a process of its own."""
+    """Return (k, seconds to the k-th pick). Run it in its own process."""
     algorithm, n, d, k = task
     ps.select(features(60, d), 20, ridge=1e-4, algorithm=algorithm)
     X = features(n, d)
@@ -44,7 +44,7 @@ def measure(limit: float) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
 
     def add(figure: str, name: str, n: int, d: int, k: int, last: float) -> float:
-        """Time this unless the last point says that it would take too long; the seconds it took."""
+        """Time this problem, unless the last one took longer than the limit, and return the seconds."""
         if last > limit:
             return last
         with multiprocessing.get_context("spawn").Pool(1) as pool:
@@ -81,10 +81,10 @@ def draw(table: pd.DataFrame, path: Path) -> None:
     left.set(title="The engine, 200 pairs", xlabel="items N")
     engine = table[(table.figure == "N") & (table.d == 30) & table.N.isin(SIZES[:4])]
     _curves(middle, table[table.figure == "N, d = 30"], "N", engine)
-    middle.set(title="Beside the paper's eight, d = 30, 200 pairs", xlabel="items N")
+    middle.set(title="With the paper's eight algorithms, d = 30, 200 pairs", xlabel="items N")
     rest = table[table.figure == "K"]
     _curves(right, rest[rest.algorithm != "engine"], "K", rest[rest.algorithm == "engine"])
-    right.set(title="With K, N = 3,000, d = 30", xlabel="pairs picked K")
+    right.set(title="Against K, N = 3,000, d = 30", xlabel="pairs picked K")
     for axis in (left, middle, right):
         axis.set(xscale="log", yscale="log", ylabel="seconds")
         axis.grid(alpha=0.25)
@@ -103,7 +103,7 @@ def _curves(axis: Any, others: pd.DataFrame, by: str, engine: pd.DataFrame) -> N
             _label(axis, part[by].iloc[-1], part.seconds.iloc[-1], str(name), "0.3")
     last = lazy[lazy[by] == lazy[by].max()].seconds
     count = {4: "four", 5: "five"}[lazy.algorithm.nunique()]
-    _label(axis, lazy[by].max(), float(np.exp(np.log(last).mean())), f"the {count}\nlazy ones", "#0072b2")
+    _label(axis, lazy[by].max(), float(np.exp(np.log(last).mean())), f"the {count}\nlazy algorithms", "#0072b2")
     axis.plot(engine[by], engine.seconds, "o-", color="#d55e00", lw=2.2, ms=4)
     _label(axis, engine[by].iloc[-1], engine.seconds.iloc[-1], "engine", "#d55e00")
 
@@ -114,8 +114,8 @@ def _label(axis: Any, x: float, y: float, text: str, colour: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=60, help="seconds that a point may take")
-    parser.add_argument("--redraw", action="store_true", help="only draw what growth.csv holds")
+    parser.add_argument("--limit", type=float, default=60, help="maximum seconds per point")
+    parser.add_argument("--redraw", action="store_true", help="measure nothing; draw growth.csv")
     chosen = parser.parse_args()
     results = HERE / "growth.csv"
     if not chosen.redraw:

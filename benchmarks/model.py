@@ -1,12 +1,12 @@
-"""The models' time: BradleyTerry beside scikit-learn's LogisticRegression, BradleyTerryGP beside Cholesky factors.
+"""Benchmark the models: BradleyTerry against LogisticRegression, BradleyTerryGP against Cholesky factorisations.
 
     python benchmarks/model.py             # all but the last row: about two minutes
     python benchmarks/model.py --large     # 100,000 answers to 10,000 items as well: ten minutes more
 
-BradleyTerry and LogisticRegression fit the same rows: 100,000 comparisons of 10,000 items, d = 400. BradleyTerryGP
-learns its variances from the answers as well; what a step of it costs is a Cholesky factor as large as there are
-answers or coefficients, whichever are fewer, and one such factorization is timed in the same run. Then it is fitted
-again to 20 more answers, from where it was. Each row is a process of its own, so that its memory is its own.
+BradleyTerry and LogisticRegression fit the same rows: 100,000 comparisons of 10,000 items, d = 400. BradleyTerryGP also
+learns its variances. A step of its fit costs one Cholesky factorisation of the smaller of answers and coefficients,
+which is timed in the same run. Then it is fitted to 20 more answers, starting from the last fit. Each row has its own
+process, so that its peak memory is not shared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sklearn.linear_model import LogisticRegression
 import pairsmith as ps
 
 MORE = 20
-ROWS = [  # answers, items, features, and the seconds and gigabytes that are wished for
+ROWS = [  # answers, items, features, target seconds, target gigabytes
     (200, 500, 50, 0.5, None),
     (1_000, 1_000, 50, 4, None),
     (10_000, 5_000, 100, 60, 3),
@@ -35,7 +35,7 @@ ROWS = [  # answers, items, features, and the seconds and gigabytes that are wis
 LARGE = (100_000, 10_000, 100, 600, 6)
 
 
-def beside_logistic_regression() -> None:
+def compare_with_logistic_regression() -> None:
     rng = np.random.default_rng(0)
     n, m, d, ridge = 10_000, 100_000, 400, 1.0
     X = rng.standard_normal((n, d))
@@ -62,7 +62,7 @@ def beside_logistic_regression() -> None:
 
 
 def gaussian_process(count: int, n: int, d: int) -> tuple[float, float, float, float]:
-    """Seconds of a fit, of a fit with MORE answers that starts from it, and of a Cholesky factor; gigabytes."""
+    """Return the seconds of a fit, of a warm fit with MORE answers and of a Cholesky factorisation, and gigabytes."""
     warnings.filterwarnings("ignore", message="the answers leave")
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d))
@@ -86,31 +86,31 @@ def gaussian_process(count: int, n: int, d: int) -> tuple[float, float, float, f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", action="store_true", help="the row of 100,000 answers as well")
+    parser.add_argument("--large", action="store_true", help="include the row of 100,000 answers")
     parser.add_argument("--only-gp", action="store_true", help="BradleyTerryGP alone")
     chosen = parser.parse_args()
     if not chosen.only_gp:
-        beside_logistic_regression()
+        compare_with_logistic_regression()
     table = Table(title="BradleyTerryGP, variances included")
     for column in (
         "answers",
         "N",
         "d",
-        "seconds (wished)",
+        "seconds (target)",
         "one Cholesky",
-        "times that",
+        "ratio",
         f"{MORE} more",
-        "GB (wished)",
+        "GB (target)",
     ):
         table.add_column(column, justify="right")
-    for count, n, d, wished, gigabytes in [*ROWS, *([LARGE] if chosen.large else [])]:
+    for count, n, d, target, gigabytes in [*ROWS, *([LARGE] if chosen.large else [])]:
         with multiprocessing.get_context("spawn").Pool(1) as process:
-            process.apply(gaussian_process, (50, 100, 5))  # what is loaded once is not timed
+            process.apply(gaussian_process, (50, 100, 5))  # loading compiled code is not timed
             cold, warm, floor, memory = process.apply(gaussian_process, (count, n, d))
         room = f"{memory:.1f}" + ("" if gigabytes is None else f" ({gigabytes})")
         again = f"{warm:.2f} s, {cold / warm:.1f} times faster"
         table.add_row(
-            f"{count:,}", f"{n:,}", f"{d}", f"{cold:.2f} ({wished})", f"{floor:.4f}", f"{cold / floor:.0f}", again, room
+            f"{count:,}", f"{n:,}", f"{d}", f"{cold:.2f} ({target})", f"{floor:.4f}", f"{cold / floor:.0f}", again, room
         )
     Console(width=140).print(table)
 
