@@ -1,9 +1,10 @@
-"""AUC of unseen labels and comparisons, and time, against K: D-optimal design and its competitors (the paper's Fig. 6
-and Appendix D), a figure for each data set that has answers.
+"""Plot AUC of unseen labels and comparisons, and time, against K for D-optimal design and its competitors.
+
+This repeats the paper's Fig. 6 and Appendix D, with one figure per data set that has answers.
 
     python experiments/accuracy.py [--scale paper] [--data FOLDER]
 
-4 folds, repeated; bands are 95% intervals over the repetitions. Mutual information goes to K = 10.
+Four folds, repeated; bands are 95% intervals over repetitions. Mutual information stops at K = 10.
 """
 
 from functools import partial
@@ -16,8 +17,8 @@ import pandas as pd
 TIMED = ["NG", "FLP", "SLP", "engine", "fisher", "entropy", "mutual-information", "random"]
 
 
-def summarised(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over repetitions, each the mean of its folds, with standard errors."""
+def summarise(table: pd.DataFrame) -> pd.DataFrame:
+    """Average the folds of each repetition, and return means and standard errors over repetitions."""
     keys = ["data", "method", "K"]
     means = table.groupby([*keys, "seed"], sort=False)[["labels", "comparisons"]].mean()
     found = means.groupby(keys, sort=False).agg(["mean", "sem", "count"])
@@ -42,14 +43,14 @@ def draw(name: str, auc: pd.DataFrame, times: pd.DataFrame) -> None:
         axes[2].plot(mean.index, mean.seconds, common.LINES.get(method, solid), color=common.COLOURS[method], lw=1.6)
         ends[method] = (mean.index[-1], mean.seconds.iloc[-1])
     axes[2].set(yscale="log", xlabel="comparisons K", title="seconds to choose them", xlim=(0, 270))
-    common.name_lines(axes[2], ends)
+    common.label_lines(axes[2], ends)
     figure.suptitle(f"{name.replace('_', ' ')}, {int(auc.repetitions.max())} repetitions of 4 folds")
-    common.finish(figure, axes, chosen.figures / f"accuracy-{name}.png")
+    common.save_figure(figure, axes, chosen.figures / f"accuracy-{name}.png")
 
 
 if __name__ == "__main__":
     chosen = common.options(__doc__)
-    names = common.there(common.WITH_ANSWERS, chosen.data)
+    names = common.available(common.WITH_ANSWERS, chosen.data)
     repetitions = 2 if chosen.quick else 25
     means = chosen.results / "accuracy.csv"
     if not chosen.redraw:
@@ -59,11 +60,11 @@ if __name__ == "__main__":
             for name in names
             for fold in range(4)
         ]
-        raw = common.stored(
+        raw = common.run_units(
             chosen.results / "accuracy-folds.csv", units, partial(evaluation.evaluate, folder=chosen.data), jobs=-1
         )
-        summarised(raw).to_csv(means, index=False, float_format="%.5f")
+        summarise(raw).to_csv(means, index=False, float_format="%.5f")
     auc = pd.read_csv(means)
-    times = common.timings(chosen, [(name, 0, method) for name in names for method in TIMED])
+    times = common.measure_timings(chosen, [(name, 0, method) for name in names for method in TIMED])
     for name in names:
         draw(name, auc[auc.data == name], times[times.data == name])

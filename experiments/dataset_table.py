@@ -1,4 +1,4 @@
-"""The data sets: sizes, time of naive greedy for K = 200, AUC with every training comparison (the paper's Fig. 1a).
+"""Print the table of data sets: sizes, time of naive greedy for K = 200, AUC with all training comparisons (Fig. 1a).
 
 python experiments/dataset_table.py [--scale paper] [--data FOLDER]
 """
@@ -18,8 +18,8 @@ def spread(values: pd.Series) -> str:
 
 if __name__ == "__main__":
     chosen = common.options(__doc__)
-    names = common.there([*common.WITH_ANSWERS, *common.ONLY_FEATURES], chosen.data)
-    times = common.timings(
+    names = common.available([*common.WITH_ANSWERS, *common.ONLY_FEATURES], chosen.data)
+    times = common.measure_timings(
         chosen, [(name, seed, "NG") for name in names for seed in range(common.repeats(chosen, name))]
     )
     path = chosen.results / "datasets.csv"
@@ -27,7 +27,7 @@ if __name__ == "__main__":
         facts = pd.read_csv(path)
     else:
         units = [{"data": name, "seed": seed} for seed in range(1 if chosen.quick else 10) for name in names]
-        facts = common.stored(path, units, partial(evaluation.facts, folder=chosen.data), jobs=-1)
+        facts = common.run_units(path, units, partial(evaluation.data_facts, folder=chosen.data), jobs=-1)
     table = Table("data", "N", "d", "|A|", "|C|", "|C trn|", "T_n (s)", "A_ab", "A_ac", "lambda")
     for name in names:
         own = facts[facts.data == name]
@@ -37,4 +37,4 @@ if __name__ == "__main__":
         sizes = [spread(own[column]) for column in ("n", "d", "labeled", "pairs", "training")]
         table.add_row(name, *sizes, f"{took.seconds.mean():.3g}{mark}", *auc, f"{own.ridge.mean():.1g}")
     common.console.print(table)
-    common.console.print("* extrapolated from the first steps, which all cost the same")
+    common.console.print("* extrapolated from the first steps, since all steps cost the same")

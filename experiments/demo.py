@@ -1,10 +1,10 @@
-"""What designed rounds save, in under twenty seconds: which pairs of patients should doctors compare?
+"""Show in under twenty seconds what designed rounds save: which pairs of patients should doctors compare?
 
-The diabetes set that comes with scikit-learn has ten features of each patient and how far the disease progressed, which
-is what a doctor who compares two patients would judge, and what answers here. Two hundred patients are to be ranked. In
-rounds of twenty, pairsmith asks for the pairs whose answers tell most about their order, and fits its model to all
-answers so far. Beside it the same model learns from random pairs, and so does choix, plain Bradley-Terry, which sees no
-features: of two priors the one that suits it better after so many answers, in hindsight. All of that four times, with
+The diabetes set of scikit-learn has ten features of each patient and how far the disease progressed. A doctor who
+compares two patients would judge that progression; here it gives the answers. The task is to rank two hundred patients.
+In rounds of twenty, pairsmith asks about the pairs whose answers say most about the order, and fits its model to all
+answers so far. For comparison, the same model learns from random pairs, and so does choix, plain Bradley-Terry without
+features, with the better of two priors at each number of answers, in hindsight. Everything is repeated four times with
 other patients.
 """
 
@@ -42,7 +42,7 @@ def main() -> None:
         soft_wrap=True,
     )
     began = time.perf_counter()
-    # Processes, though each imports everything for itself: threads wait for each other and take nearly twice as long.
+    # Processes, although each imports everything again: threads wait for each other and take nearly twice as long.
     found = joblib.Parallel(n_jobs=-1)(joblib.delayed(repetition)(seed) for seed in range(REPETITIONS))
     table = pd.DataFrame([row for rows in found for row in rows])
     means = table.groupby("answers").mean()
@@ -56,12 +56,12 @@ def main() -> None:
     console.print(shown)
     enough, less = (np.interp(-means[name].iloc[-1], -means[DESIGNED], means.index) for name in (RANDOM, CHOIX))
     console.print(
-        f"\nWhat {MOST} answers to random pairs reach, {enough:.0f} to designed ones do,"
-        f" and {less:.0f} what {MOST} reach with choix, which sees no features."
+        f"\nDesigned rounds need {enough:.0f} answers for what {MOST} random ones reach,"
+        f" and {less:.0f} for what {MOST} reach with choix, which sees no features."
     )
     draw(table, means, enough, FOLDER / "saved.png")
     console.print(
-        f"Wrote demo/saved.png, after {time.perf_counter() - began:.0f} s. On your own items, a round:\n"
+        f"Wrote demo/saved.png, after {time.perf_counter() - began:.0f} s. To design a round for your own items:\n"
         "  .venv/bin/pairsmith fit items.csv answers.csv -o model.json\n"
         "  .venv/bin/pairsmith select items.csv -k 20 --model model.json --answers answers.csv -o pairs.csv",
         soft_wrap=True,
@@ -69,8 +69,8 @@ def main() -> None:
 
 
 def repetition(seed: int) -> list[dict[str | float, float]]:
-    """Shares of pairs in the wrong order, after so many answers."""
-    warnings.filterwarnings("ignore", message="the answers leave")  # random pairs leave islands at first, as they may
+    """Return the shares of pairs in the wrong order after each number of answers."""
+    warnings.filterwarnings("ignore", message="the answers leave")  # expected: random pairs leave islands at first
     diabetes, rng = load_diabetes(), np.random.default_rng(seed)
     some = rng.permutation(len(diabetes.target))[:PATIENTS]
     X, severity = diabetes.data[some], diabetes.target[some]
@@ -80,7 +80,7 @@ def repetition(seed: int) -> list[dict[str | float, float]]:
         return np.sign(severity[pairs[:, 0]] - severity[pairs[:, 1]]).astype(int)
 
     def wrong(scores: np.ndarray) -> float:
-        """Of the pairs that differ; half of those with the same score."""
+        """Return the share of truly different pairs in the wrong order; equal scores count half."""
         truth, gap = answers(pairs), scores[pairs[:, 0]] - scores[pairs[:, 1]]
         return float(np.mean((1 - np.sign(gap * truth))[truth != 0]) / 2)
 

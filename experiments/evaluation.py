@@ -1,4 +1,4 @@
-"""The paper's evaluation (Sec. 6.1): what the answers to the pairs chosen are worth for items that nobody compared."""
+"""The paper's evaluation (Sec. 6.1): how well the answers to the chosen pairs predict items that nobody compared."""
 
 from __future__ import annotations
 
@@ -13,18 +13,24 @@ import pairsmith as ps
 from pairsmith.datasets import Dataset
 from pairsmith.model.cross_validation import RIDGES
 
-METHODS = ["engine", "fisher", "entropy", "mutual-information", "random"]  # the eight pick what the engine picks
+METHODS = [
+    "engine",
+    "fisher",
+    "entropy",
+    "mutual-information",
+    "random",
+]  # the eight algorithms pick the engine's pairs
 MARKS = [0, 5, 10, 20, 30, 40, 50, 75, 100, 125, 150, 175, 200]
-FEW = 20_000  # mutual information chooses among so many candidates, drawn at random where there are more
-_SEEN = 2000  # validation comparisons that decide on the ridge, drawn likewise
+MUTUAL_INFORMATION_CANDIDATES = 20_000  # at most; a random sample of more
+MAX_VALIDATION_PAIRS = 2000  # that choose the ridge; a random sample of more
 
 
 def evaluate(data: str, seed: int, fold: int, folder: Path) -> list[dict[str, Any]]:
-    """AUC of the test items' labels and comparisons at every K of MARKS, from one selection a method."""
+    """Return the AUC of the test items' labels and comparisons at every K of MARKS, from one selection per method."""
     held = common.data_set(data, seed, folder)
     task, train, validation, test = common.training(held, seed, fold)
     answers = np.zeros((len(train), len(train)), dtype=np.int8)
-    asked, outcomes = common.among(held, train)
+    asked, outcomes = common.comparisons_among(held, train)
     answers[asked[:, 0], asked[:, 1]] = outcomes
     answers[asked[:, 1], asked[:, 0]] = -outcomes
     judge = Judge(held, task, train, validation, test, seed)
@@ -33,10 +39,11 @@ def evaluate(data: str, seed: int, fold: int, folder: Path) -> list[dict[str, An
     for method in METHODS:
         own, k = task, min(MARKS[-1], task.n_candidates())
         if method == "mutual-information":
-            k = common.MUTUAL
-            if task.n_candidates() > FEW:
+            k = common.MUTUAL_INFORMATION_PAIRS
+            if task.n_candidates() > MUTUAL_INFORMATION_CANDIDATES:
                 rng = np.random.default_rng([seed, fold, 2])
-                own = task._replace(candidates=asked[rng.choice(len(asked), FEW, replace=False)])
+                sample = rng.choice(len(asked), MUTUAL_INFORMATION_CANDIDATES, replace=False)
+                own = task._replace(candidates=asked[sample])
         pairs = own.select(method, k, n_jobs=1).pairs
         for mark in MARKS:
             if mark <= len(pairs):
@@ -46,8 +53,8 @@ def evaluate(data: str, seed: int, fold: int, folder: Path) -> list[dict[str, An
     return rows
 
 
-def facts(data: str, seed: int, folder: Path) -> list[dict[str, Any]]:
-    """Sizes of the data, the ridge of the design, and the AUCs when all training comparisons are answered."""
+def data_facts(data: str, seed: int, folder: Path) -> list[dict[str, Any]]:
+    """Return the sizes of the data, the ridge of the design, and the AUCs with all training comparisons answered."""
     held = common.data_set(data, seed, folder)
     task, train, validation, test = common.training(held, seed)
     n = len(held.X)
@@ -57,13 +64,13 @@ def facts(data: str, seed: int, folder: Path) -> list[dict[str, Any]]:
         "labels": np.nan, "comparisons": np.nan,
     }  # fmt: skip
     if len(held.pairs):
-        found = Judge(held, task, train, validation, test, seed)(*common.among(held, train))
+        found = Judge(held, task, train, validation, test, seed)(*common.comparisons_among(held, train))
         row.update(labels=found["labels"], comparisons=found["comparisons"])
     return [row]
 
 
 class Judge:
-    """Fits to the labels revealed and the answers given, with the ridge that validates best; then tests."""
+    """Fits to the revealed labels and the answers, with the ridge of best validation AUC, and returns test AUCs."""
 
     def __init__(
         self, data: Dataset, task: common.Task, train: np.ndarray, validation: np.ndarray, test: np.ndarray, seed: int
@@ -75,11 +82,11 @@ class Judge:
         marked = np.flatnonzero(label[validation])
         self.labeled = np.concatenate([task.labeled, self.validation[marked]])
         self.labels = np.concatenate([task.labels, label[validation[marked]]])
-        pairs, outcomes = common.among(data, validation)
-        some = np.random.default_rng([seed, 3]).permutation(len(pairs))[:_SEEN]
+        pairs, outcomes = common.comparisons_among(data, validation)
+        some = np.random.default_rng([seed, 3]).permutation(len(pairs))[:MAX_VALIDATION_PAIRS]
         self.pairs, self.outcomes = pairs[some] + len(train), outcomes[some]
         self.test_X, self.test_label = data.X[test], label[test]
-        pairs, outcomes = common.among(data, test)
+        pairs, outcomes = common.comparisons_among(data, test)
         self.test_pairs, self.test_outcomes = pairs[outcomes != 0], outcomes[outcomes != 0]
 
     def __call__(self, pairs: np.ndarray, outcomes: np.ndarray) -> dict[str, float]:

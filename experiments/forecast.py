@@ -160,7 +160,7 @@ def main() -> None:
     results.mkdir(parents=True, exist_ok=True)
     names = chosen.sets or (["diabetes", "synthetic"] if chosen.quick else SETS)
     count = chosen.repetitions or (2 if chosen.quick else 10)
-    found = common.there(names, chosen.data)
+    found = common.available(names, chosen.data)
     count_for_large = max(1, count // LARGE_SET_DIVISOR)
     units = [
         {"data": name, "seed": seed}
@@ -170,7 +170,7 @@ def main() -> None:
     ]
     starts, more = (QUICK_STARTS, QUICK_MORE) if chosen.quick else (STARTS, MORE)
     work = partial(repetition_without_warnings, folder=chosen.data, starts=starts, more=more)
-    raw = common.stored(results / "forecast-repetitions.csv.gz", units, work, chosen.jobs)
+    raw = common.run_units(results / "forecast-repetitions.csv.gz", units, work, chosen.jobs)
     raw = raw.sort_values("data", key=lambda data: data.map(SETS.index), kind="stable")
     made = {
         "overview": ("Doubt, forecast and claimed, for the longest forecasts; means over repetitions", overview(raw)),

@@ -1,13 +1,14 @@
-"""How often intervals of BradleyTerryGP contain the truth, and how true its reliability is, where the model is true.
+"""Check the coverage of BradleyTerryGP's intervals and its reliability in simulations where the model is true.
 
-    python experiments/intervals.py             # 300 simulations a line; what is done is not done again
+    python experiments/intervals.py             # 300 simulations per line; finished ones are kept
     python experiments/intervals.py --quick     # a minute
 
-Sixty items. With features: four, scores linear in them with variance 2, with and without effects of the items' own;
-fitted as what they are (without effects, items=False), without being told whether there are effects, and by default,
-which has to find out as well that nothing is smooth. Without features: effects alone. Answers to random pairs with the
-noise of the model. Asked: 90% intervals cover 87 to 93% of the true scores, and the reliability is within .03 of the
-squared correlation of true and estimated scores where that is .5 to .95.
+There are sixty items, and answers to random pairs with the noise of the model. With four features, scores are linear in
+them with variance 2, with or without effects of the items. Three models are fitted: one that is told the truth
+(items=False without effects), one that has to find out whether there are effects, and the default, which also has to
+find out that nothing is smooth. Without features there are effects alone. The targets: 90% intervals cover 87 to 93% of
+the true scores, and the reliability is within .03 of the squared correlation of true and estimated scores where that is
+.5 to .95.
 """
 
 from __future__ import annotations
@@ -20,23 +21,25 @@ import common
 import model_report
 import numpy as np
 import pandas as pd
-from scipy import special  # a function of it would not reach other processes by its name
+from scipy import special  # import the module: its functions cannot be pickled by name
 
 import pairsmith as ps
 
 N, D, LINEAR = 60, 4, 2.0
 ANSWERS = [100, 200, 400, 1000]
-# features, the parts fitted, variance of the items' effects
+# number of features, fitted parts, variance of the items' effects
 TRUTHS: list[tuple[int, str, float]] = [
     (D, "linear", 0.0),
     *((D, parts, effects) for parts in ("linear, items", "all") for effects in (0.0, 0.2, 1.0)),
     *((0, "items", effects) for effects in (0.5, 1.0, 3.0)),
 ]
-COVER, OFF, FROM, TO = (0.87, 0.93), 0.03, 0.5, 0.95
+COVERAGE = (0.87, 0.93)  # target range
+MAX_RELIABILITY_ERROR = 0.03  # target, for a true r² within RELIABILITY_RANGE
+RELIABILITY_RANGE = (0.5, 0.95)
 
 
-def simulated(features: int, parts: str, effects: float, answers: int, seed: int) -> list[dict[str, Any]]:
-    """The share of 90% intervals that cover, the reliability claimed, and the squared correlation with the truth."""
+def simulate(features: int, parts: str, effects: float, answers: int, seed: int) -> list[dict[str, Any]]:
+    """Return the coverage of 90% intervals, the claimed reliability, and the squared correlation with the truth."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((N, features))
     scores = np.sqrt(effects) * rng.standard_normal(N)
@@ -52,20 +55,20 @@ def simulated(features: int, parts: str, effects: float, answers: int, seed: int
         )
         model.fit(items, comparisons=pairs, outcomes=outcomes, n_items=N)
     ranking = model.rank(items).sort_index()
-    level = ranking["score"].mean() - scores.mean()  # of which comparisons say nothing
+    level = ranking["score"].mean() - scores.mean()  # comparisons do not determine the level
     inside = (ranking["low"] - level <= scores) & (scores <= ranking["high"] - level)
     fit = np.corrcoef(ranking["score"], scores)[0, 1] ** 2 if np.ptp(ranking["score"]) > 0 else 0.0
     return [{"cover": float(inside.mean()), "claimed": model.reliability_, "true": float(fit)}]
 
 
-def summarised(raw: pd.DataFrame) -> pd.DataFrame:
-    """Means over simulations, and by how much they miss what was asked for; nan where nothing was, 0 where reached."""
+def summarise(raw: pd.DataFrame) -> pd.DataFrame:
+    """Return means over simulations and by how much they miss the targets: 0 if reached, nan without a target."""
     groups = raw.assign(off=raw.claimed - raw.true).groupby(["features", "parts", "effects", "answers"])
     means = groups[["cover", "claimed", "true", "off"]].mean()
     means["cover error"], means["off error"] = 1.96 * groups["cover"].sem(), 1.96 * groups["off"].sem()
-    means["cover missed"] = np.maximum(0, np.maximum(COVER[0] - means.cover, means.cover - COVER[1]))
-    missed = np.maximum(0, means.off.abs() - OFF)
-    means["reliability missed"] = missed.where((means.true >= FROM) & (means.true <= TO))
+    means["cover missed"] = np.maximum(0, np.maximum(COVERAGE[0] - means.cover, means.cover - COVERAGE[1]))
+    missed = np.maximum(0, means.off.abs() - MAX_RELIABILITY_ERROR)
+    means["reliability missed"] = missed.where(means.true.between(*RELIABILITY_RANGE))
     return means.assign(simulations=groups["cover"].size()).reset_index()
 
 
@@ -102,7 +105,7 @@ def main() -> None:
         for answers in ANSWERS
         for seed in range(simulations)
     ]
-    found = summarised(common.stored(results / "intervals-repetitions.csv", units, simulated, chosen.jobs))
+    found = summarise(common.run_units(results / "intervals-repetitions.csv", units, simulate, chosen.jobs))
     found.to_csv(results / "intervals.csv", index=False, float_format="%.5f")
     title = f"90% intervals of BradleyTerryGP, {N} items, {simulations} simulations a line"
     model_report.publish({"intervals": (title, table(found))}, results / "model.md")

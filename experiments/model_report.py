@@ -1,4 +1,4 @@
-"""Tables and pictures of model.py: what was measured beside what was asked for, and how far off it is."""
+"""Tables and pictures of model.py: the figures, the targets, and how much the figures miss them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ import pandas as pd
 import sets
 from rich.table import Table
 
-AT_1000 = {"diabetes": 0.87, "digits": 0.94, "camra": 0.915, "netflix": 0.92}
-MARGIN = 0.01  # below the best of the others
-OFF, OFF_ON_AVERAGE, OFF_IN_ROUNDS, FROM = 0.08, 0.03, 0.05, 100  # claimed doubt against the truth, from this K on
+TARGETS_AT_1000 = {"diabetes": 0.87, "digits": 0.94, "camra": 0.915, "netflix": 0.92}
+MARGIN = 0.01  # allowed below the best rival
+# Targets for claimed doubt minus truth: on each set, on average over sets, and on average after designed rounds.
+MAX_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR_IN_ROUNDS = 0.08, 0.03, 0.05
+MIN_DOUBT_ANSWERS = 100  # the targets hold from here on
 NAMES = {"breast_cancer": "breast cancer", "netflix": "Netflix", "camra": "CAMRa", "dar": "Dar es Salaam",
          "molskill": "molecules"}  # fmt: skip
 COLOURS = {
@@ -34,31 +36,31 @@ FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "doubt unseen", "se
 
 
 def name_of(data: Any) -> str:
-    """A set's name, as tables and pictures have it."""
+    """Return the name of a set for tables and pictures."""
     return NAMES.get(str(data), str(data))
 
 
 def true_wrong(right: Any, reliability: Any) -> Any:
-    """The share of pairs in the wrong order by the true scores, from that by scores which estimate them.
+    """Return the share of pairs in the wrong order by the true scores, given `right`, the share by estimated scores.
 
-    Where scores are normal, two of correlation r order 1 - arccos(r) / pi of the pairs alike. Errors of the estimate
-    have nothing to do with those of the model, so correlations with it are sqrt(reliability) times what they would be.
+    Two normal scores of correlation r order 1 - arccos(r) / pi of the pairs alike. The errors of the estimated scores
+    are independent of the model's, so they lower the correlation by a factor of sqrt(reliability).
     """
     correlation = np.cos(np.pi * (1 - right)) / np.sqrt(reliability)
     return np.arccos(np.clip(correlation, -1, 1)) / np.pi
 
 
-def with_truth(raw: pd.DataFrame) -> pd.DataFrame:
-    """With the true share of pairs in the wrong order, and how far off the claim is; sets in their usual order."""
+def add_truth(raw: pd.DataFrame) -> pd.DataFrame:
+    """Add the true share of pairs in the wrong order and the error of the claim, and sort sets in their usual order."""
     wrong = true_wrong(raw["right"], raw["reliability"])
     usual = raw["data"].map(sets.SETS.index)
     return raw.assign(wrong=wrong, off=raw["doubt"] - wrong).iloc[np.argsort(usual, kind="stable")]
 
 
 def save(results: Path, rule: str) -> None:
-    """Means over all repetitions there are, with standard errors, and what they are short of, in files to keep."""
+    """Write means over all repetitions, standard errors and shortfalls to CSV files."""
     stored = (pd.read_csv(results / f"{name}-repetitions.csv.gz") for name in ("model", "model-rounds"))
-    raw, rounds = map(with_truth, stored)
+    raw, rounds = map(add_truth, stored)
     rounds = rounds[rounds.rule == rule]
     for name, table in (("model", raw), ("model-rounds", rounds)):
         groups = table.groupby([*(["rule"] if "rule" in table else []), "data", "model", "K"], sort=False)
@@ -66,16 +68,16 @@ def save(results: Path, rule: str) -> None:
         means.columns = [label if what == "mean" else f"{label} error" for label, what in means.columns]
         means = means.assign(reliability=groups.reliability.mean(), repetitions=groups.seed.nunique()).reset_index()
         means.to_csv(results / f"{name}.csv", index=False, float_format="%.5f")
-    pd.DataFrame(asked(raw, rounds)).to_csv(results / "model-asked.csv", index=False, float_format="%.5f")
+    pd.DataFrame(check_targets(raw, rounds)).to_csv(results / "model-asked.csv", index=False, float_format="%.5f")
 
 
-# What was asked for
+# Targets
 
 
-def asked(raw: pd.DataFrame, rounds: pd.DataFrame) -> list[dict[str, Any]]:
-    """For each demand, set and K: what was found, what was asked, and by how much it is short, with a 95% error.
+def check_targets(raw: pd.DataFrame, rounds: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return a row per target, set and K: the figure, the target, and the shortfall with its 95% error.
 
-    A shortage of zero or less: reached.
+    A shortfall of zero or less means that the target is reached.
     """
     rows = []
     for (data, k), part in raw.groupby(["data", "K"], sort=False):
@@ -88,15 +90,15 @@ def asked(raw: pd.DataFrame, rounds: pd.DataFrame) -> list[dict[str, Any]]:
             rivals = wide[[name for name in wide if str(name).startswith(kinds)]]
             if rivals.size:
                 best = rivals.mean().idxmax()
-                rows.append({"what": what, **where, "rival": best, **_short(wide["GP"], rivals[best] - MARGIN)})
+                rows.append({"what": what, **where, "rival": best, **_shortfall(wide["GP"], rivals[best] - MARGIN)})
         own = part[part.model == "GP"].set_index("seed")
-        if k == 1000 and data in AT_1000:
-            rows.append({"what": "at hand, a figure", **where, **_short(own["right"], AT_1000[str(data)])})
+        if k == 1000 and data in TARGETS_AT_1000:
+            rows.append({"what": "at hand, a figure", **where, **_shortfall(own["right"], TARGETS_AT_1000[str(data)])})
     for what, table, limit, average in (
-        ("doubt", raw, OFF, OFF_ON_AVERAGE),
-        ("doubt in rounds", rounds, None, OFF_IN_ROUNDS),
+        ("doubt", raw, MAX_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR),
+        ("doubt in rounds", rounds, None, MAX_MEAN_DOUBT_ERROR_IN_ROUNDS),
     ):
-        for k, part in table[(table.model == "GP") & (table.K >= FROM)].groupby("K"):
+        for k, part in table[(table.model == "GP") & (table.K >= MIN_DOUBT_ANSWERS)].groupby("K"):
             off = part.groupby("data", sort=False)["off"].agg(["mean", "sem"]).dropna(subset="mean")
             for data, (mean, error) in off.iterrows():
                 short = abs(mean) - limit if limit is not None else np.nan
@@ -109,7 +111,7 @@ def asked(raw: pd.DataFrame, rounds: pd.DataFrame) -> list[dict[str, Any]]:
     return rows
 
 
-def _short(found: pd.Series, wanted: Any) -> dict[str, float]:
+def _shortfall(found: pd.Series, wanted: Any) -> dict[str, float]:
     gap = wanted - found
     return {
         "found": found.mean(),
@@ -126,7 +128,7 @@ Rows = tuple[list[str], list[list[str]]]
 
 
 def tables(means: pd.DataFrame, rounds: pd.DataFrame, found: pd.DataFrame) -> dict[str, tuple[str, Rows]]:
-    """Title and cells of each table, by a short name."""
+    """Return title, head and cells of each table by a short name."""
     return {
         "overview": ("Training items: share of pairs in the right order, and doubt of the GP", _overview(means)),
         "asked": (f"Targets, {means.repetitions.min()} repetitions or more", _summary(found)),
@@ -159,15 +161,16 @@ def _overview(means: pd.DataFrame) -> Rows:
 
 
 def _summary(found: pd.DataFrame) -> Rows:
-    """Each demand in one line: how many cells reach it, and which miss it by more than their error."""
+    """Return one line per target: how many cells reach it, and which miss it by how much."""
+    points = [100 * error for error in (MAX_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR_IN_ROUNDS)]
     words = {
         "at hand": f"training items: at least the better of linear and choix, minus {MARGIN}",
         "at hand, a figure": "training items, K = 1,000: at least "
-        + ", ".join(f"{value} {name_of(name)}" for name, value in AT_1000.items()),
+        + ", ".join(f"{value} {name_of(name)}" for name, value in TARGETS_AT_1000.items()),
         "unseen": f"unseen items: at least the better of linear and smooth, minus {MARGIN}",
-        "doubt": f"claimed doubt within {100 * OFF:.0f} points of the truth on each set, K >= {FROM}",
-        "doubt, average": f"... within {100 * OFF_ON_AVERAGE:.0f} on average over sets",
-        "doubt in rounds, average": f"after designed rounds within {100 * OFF_IN_ROUNDS:.0f} on average over sets",
+        "doubt": f"claimed doubt within {points[0]:.0f} points of the truth on each set, K >= {MIN_DOUBT_ANSWERS}",
+        "doubt, average": f"... within {points[1]:.0f} on average over sets",
+        "doubt in rounds, average": f"after designed rounds within {points[2]:.0f} on average over sets",
     }
     labelled = found.dropna(subset="short")
     labelled = labelled.assign(what=labelled.what + np.where(labelled.data == "average", ", average", ""))
@@ -185,7 +188,7 @@ def _summary(found: pd.DataFrame) -> Rows:
 
 
 def _miss(row: Any) -> str:
-    """By how much, with its error: a share of pairs, or points of doubt."""
+    """Format a shortfall with its error, as a share of pairs or as points of doubt."""
     percent = str(row.what).startswith("doubt")
     short, error = (f"{100 * value:.1f}" if percent else f"{value:.3f}" for value in (row.short, row.error))
     return short + ("" if np.isnan(row.error) else f" ± {error}") + (" points" if percent else "")
@@ -199,7 +202,7 @@ def _orders(means: pd.DataFrame, found: pd.DataFrame, what: str, column: str) ->
         wide = part.pivot_table(index="model", columns="K", values=column, sort=False)
         choix = wide[wide.index.str.startswith("choix, alpha")]
         if len(choix):
-            wide.loc["choix"] = choix.max()  # the better alpha in hindsight
+            wide.loc["choix"] = choix.max()  # the better alpha, in hindsight
         for model in [name for name in COLOURS if name in wide.index and name != "choix, EP"]:
             line = []
             for k in marks:
@@ -258,17 +261,18 @@ def publish(made: dict[str, tuple[str, Rows]], *pages: Path) -> None:
     for page in filter(Path.exists, pages):
         text = page.read_text(encoding="utf-8")
         for name, (_, (head, cells)) in made.items():
-            text = inserted(text, name, markdown(head, cells))
+            text = insert_table(text, name, markdown(head, cells))
         page.write_text(text, encoding="utf-8")
         common.console.print(f"Wrote the tables of {page}")
 
 
 def markdown(head: list[str], cells: Iterable[list[str]]) -> str:
+    """Format a table as Markdown."""
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *cells])
 
 
-def inserted(page: str, name: str, table: str) -> str:
-    """The page with this table between its two marks, instead of what was there."""
+def insert_table(page: str, name: str, table: str) -> str:
+    """Return the page with the table between its two marks replaced."""
     begin, end = f"<!-- table: {name} -->", "<!-- end of table -->"
     return re.sub(f"{begin}.*?{end}", lambda _: f"{begin}\n\n{table}\n\n{end}", page, flags=re.DOTALL)
 
@@ -277,7 +281,7 @@ def inserted(page: str, name: str, table: str) -> str:
 
 
 def draw_orders(means: pd.DataFrame, column: str, title: str, folder: Path) -> None:
-    """Against K, a panel a set, with 95% intervals."""
+    """Draw shares in the right order against K, one panel per set, with 95% intervals."""
     there = means.dropna(subset=column)
     figure, axes = panels(there)
     for axis, (data, part) in zip(axes, there.groupby("data", sort=False), strict=False):
@@ -295,11 +299,11 @@ def draw_orders(means: pd.DataFrame, column: str, title: str, folder: Path) -> N
     axes[0].legend(frameon=False, fontsize=8)
     figure.supxlabel("answers to random pairs")
     figure.suptitle(f"{title}, {means.repetitions.max()} repetitions, 95% intervals")
-    common.finish(figure, axes, folder / f"model-{'unseen' if 'unseen' in column else 'at-hand'}.png")
+    common.save_figure(figure, axes, folder / f"model-{'unseen' if 'unseen' in column else 'at-hand'}.png")
 
 
 def draw_doubts(means: pd.DataFrame, folder: Path) -> None:
-    """Claimed against true, a panel a set; a point a K, larger for more answers. On the line the claim is true."""
+    """Draw claimed against true doubt, one panel per set. Points grow with K; claims on the dashed line are true."""
     there = means.dropna(subset=["doubt", "right"])
     figure, axes = panels(there)
     for axis, (data, part) in zip(axes, there.groupby("data", sort=False), strict=False):
@@ -313,7 +317,7 @@ def draw_doubts(means: pd.DataFrame, folder: Path) -> None:
     axes[0].legend(frameon=False, fontsize=8, loc="upper left")
     figure.supxlabel("pairs in the wrong order, %; larger points: more answers")
     figure.supylabel("claimed, %")
-    common.finish(figure, axes, folder / "model-doubt.png")
+    common.save_figure(figure, axes, folder / "model-doubt.png")
 
 
 def panels(table: pd.DataFrame) -> tuple[Any, Any]:

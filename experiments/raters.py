@@ -1,12 +1,12 @@
-"""Whom a campaign flags: honest raters for nothing, and those who throw dice or go by the side.
+"""Measure which raters a campaign flags: honest ones, random ones and one-sided ones.
 
     python experiments/raters.py [--campaigns 60]     # some three minutes on one core
 
-Six people answer as many random pairs each of 40 items with three features. Four are honest: they tell items apart by
-slopes of their own, log-normal around 1 with a deviation of a half, and prefer a side a little, a bias of the deviation
-0.2. One answers at random, one takes what is shown left in nine of ten pairs. Prints, by answers a person, the share of
-the honest ones who are flagged as random or one-sided, and of the other two who are, with 95% intervals by Wilson. Of
-the honest ones one in twenty may be taken for random at most, and in one campaign in twenty somebody for one-sided.
+Six raters answer the same number of random pairs of 40 items with three features. Four are honest: each has a slope,
+log-normal around 1 with a deviation of a half, and a small side bias of deviation 0.2. One answers at random. One takes
+the left item in nine pairs of ten. The script prints, by answers per rater, the share of honest raters who are flagged
+as random or one-sided, and the share of the other two who are found, with 95% Wilson intervals. The targets: at most
+one in twenty honest raters looks random, and in at most one campaign in twenty an honest rater looks one-sided.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.raters import rate
 from pairsmith.campaign.snapshot import CampaignSnapshot
 
-ITEMS, FEATURES, HONEST, EACH = 40, 3, 4, (20, 50, 100, 200)
+ITEMS, FEATURES, HONEST, ANSWERS_EACH = 40, 3, 4, (20, 50, 100, 200)
 FLAGS = {"random": "looks random", "one-sided": "looks one-sided"}
 
 
-def campaign(each: int, seed: int) -> CampaignSnapshot:
-    """The answers of six people; who is who is in their names."""
+def simulate_campaign(each: int, seed: int) -> CampaignSnapshot:
+    """Simulate the answers of six raters, whose names say what they are."""
     rng = np.random.default_rng([seed, each])
     X = rng.standard_normal((ITEMS, FEATURES))
     scores = X @ rng.standard_normal(FEATURES) + rng.standard_normal(ITEMS)
@@ -54,9 +54,9 @@ def campaign(each: int, seed: int) -> CampaignSnapshot:
     return CampaignSnapshot(items, None, nothing, nothing, nothing.reshape(0, 2), 0, given)
 
 
-def flagged(each: int, seed: int) -> list[dict[str, object]]:
-    """Of each person: who they are, and what they are flagged as."""
-    snapshot = campaign(each, seed)
+def simulate_flags(each: int, seed: int) -> list[dict[str, object]]:
+    """Simulate a campaign and return each rater's kind and flags."""
+    snapshot = simulate_campaign(each, seed)
     model = fit_model(snapshot)
     assert model is not None
     return [
@@ -67,7 +67,7 @@ def flagged(each: int, seed: int) -> list[dict[str, object]]:
 
 
 def share(found: pd.Series) -> str:
-    """In percent, with its interval."""
+    """Format a share in percent with its interval."""
     low, high = binomtest(int(found.sum()), len(found)).proportion_ci(0.95, "wilson")
     return f"{100 * found.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
 
@@ -77,11 +77,11 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=60, help="for each number of answers")
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message="the answers leave")
-    head = "honest, said random, % | honest, said one-sided, % | random found, % | one-sided found, %"
-    print(f"| answers each | {head} |")
+    head = "honest flagged random, % | honest flagged one-sided, % | random found, % | one-sided found, %"
+    print(f"| answers per rater | {head} |")
     print("|---|---|---|---|---|")
-    for each in EACH:
-        people = pd.DataFrame([row for seed in range(given.campaigns) for row in flagged(each, seed)])
+    for each in ANSWERS_EACH:
+        people = pd.DataFrame([row for seed in range(given.campaigns) for row in simulate_flags(each, seed)])
         honest = people[people["who"] == "honest"]
         found = [share(people[people["who"] == name][name]) for name in FLAGS]
         print(f"| {each} | {' | '.join([share(honest[name]) for name in FLAGS] + found)} |", flush=True)

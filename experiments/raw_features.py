@@ -1,11 +1,11 @@
-"""Features that ps.features makes from raw texts and pictures, beside those that somebody made for the set.
+"""Compare features that ps.Recipe makes from raw texts and pictures with the features that come with a set.
 
     python experiments/raw_features.py --data folder              # 30 repetitions, K = 200 and 1,000
     python experiments/raw_features.py --data folder --quick      # 4 repetitions, K = 200: some minutes
 
-The share of pairs of held-out items that BradleyTerryGP puts in the right order after answers to K random pairs of the
-others (for two kinds of items that is the area under the ROC curve). The recipe is fitted to the items at hand; the
-items held out get their features from it as new ones do. Sets, and the features they come with (`sets`):
+The figure is the share of pairs of unseen items that BradleyTerryGP puts in the right order after answers to K random
+pairs of the training items (with two kinds of items this is the area under the ROC curve). The recipe is fitted to the
+training items and applied to the unseen items, as to new ones. The sets and their own features (see sets.py):
 
     humour      4,030 short texts; 50 axes of TF-IDF of their words
     molskill    10,230 molecules, as the text of their SMILES; 50 axes of TF-IDF of runs of 1 to 3 characters
@@ -33,18 +33,18 @@ SETS = ["humour", "molskill", "digits"]
 
 
 def raw_table(name: str, seed: int, data: Path, folder: Path) -> tuple[pd.DataFrame, dict[str, list[str]]]:
-    """The items of a set as people have them, and what to tell ps.Recipe.fit; pictures are put into `folder`."""
+    """Return the raw items of a set and the arguments for ps.Recipe.fit; pictures are written into `folder`."""
     if name == "digits":
         pixels = _pixels(seed)
         for row, picture in enumerate(pixels):
             Image.fromarray(picture).save(folder / f"{row}.png")
         return pd.DataFrame({"image": [f"{row}.png" for row in range(len(pixels))]}), {"image": ["image"]}
-    texts = sets.jokes(data / name) if name == "humour" else sets.smiles(data / name)
+    texts = sets.joke_texts(data / name) if name == "humour" else sets.smiles(data / name)
     return pd.DataFrame({"text": texts}), {"text": ["text"]}
 
 
 def _pixels(seed: int) -> np.ndarray:
-    """(500, 8, 8) the digits of this repetition, dark on white."""
+    """Return the digits of this repetition, (500, 8, 8), dark on white."""
     items = [int(name) for name in common.data_set("digits", seed, Path()).ids]
     return (255 - ps.datasets.digits().X[items] * (255 / 16)).astype(np.uint8).reshape(-1, 8, 8)
 
@@ -52,11 +52,11 @@ def _pixels(seed: int) -> np.ndarray:
 def repetition(
     name: str, seed: int, data: Path, marks: list[int], dimensions: int | None = None
 ) -> list[dict[str, object]]:
-    """Both kinds of features after the same answers."""
+    """Return the figures of both kinds of features after the same answers."""
     rows: list[dict[str, object]] = []
     given = sets.trial(name, seed, data)
     n = len(given.X) + len(given.unseen_X)
-    numbers = sets.trial(name, seed, data, np.arange(n)[:, None])  # the same trial, of items known by their row
+    numbers = sets.trial(name, seed, data, np.arange(n)[:, None])  # the same trial with row numbers as features
     with tempfile.TemporaryDirectory() as folder:
         table, columns = raw_table(name, seed, data, Path(folder))
         at_hand = table.iloc[numbers.X[:, 0]].reset_index(drop=True)
@@ -78,16 +78,18 @@ def repetition(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="the folder with the sets' files")
+    parser.add_argument("--data", type=Path, default=Path("data"), help="folder with the files of the sets")
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS)
     parser.add_argument("--repetitions", type=int, default=None)
-    parser.add_argument("--dimensions", type=int, default=None, help="axes that a column gets")
+    parser.add_argument("--dimensions", type=int, default=None, help="features per column")
     parser.add_argument("--quick", action="store_true")
     chosen = parser.parse_args()
     marks = [200] if chosen.quick else [200, 1000]
     repetitions = chosen.repetitions or (4 if chosen.quick else 30)
-    table = Table("set", "K", "features", "columns", "right, unseen items", "error", title=f"{repetitions} repetitions")
-    for name in common.there([name for name in chosen.sets if name != "digits"], chosen.data) + (
+    table = Table(
+        "set", "K", "features", "columns", "unseen items in order", "error", title=f"{repetitions} repetitions"
+    )
+    for name in common.available([name for name in chosen.sets if name != "digits"], chosen.data) + (
         ["digits"] if "digits" in chosen.sets else []
     ):
         units = [repetition(name, seed, chosen.data, marks, chosen.dimensions) for seed in range(repetitions)]

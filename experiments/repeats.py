@@ -1,14 +1,14 @@
-"""Ask another pair, or the same one again? Three ways to spend as many answers, of people who err much or little.
+"""Ask about new pairs or the same ones again? Compare three ways to spend the same number of answers.
 
     python experiments/repeats.py [--repetitions 20]
 
-Items have five features, which explain half of how their scores differ. People answer by the Bradley-Terry model; the
-standard deviation of the scores, 0.7 or 3, says how often they err. After every 60 answers the model is fitted and the
-next round is designed under it: of pairs never asked that get three answers each, of pairs never asked that get one, or
-of any pairs. Prints the share of all pairs of items that the fitted scores put in the right order, how far it is from
-that of one answer a pair after 600 answers, with a paired 95% interval over the repetitions, and which share of the
-answers is to pairs asked before. Where all pairs have been asked, the first two ways are at their end: what they had
-then counts. Takes about two minutes.
+Items have five features, which explain half of the variance of their scores. People answer by the Bradley-Terry model;
+the standard deviation of the scores, 0.7 or 3, decides how often they err. After every 60 answers the model is fitted
+and the next round is designed under it: from new pairs with three answers each, from new pairs with one answer each, or
+from all pairs. The script prints the share of all pairs of items in the right order; its difference from one answer per
+pair after 600 answers, with a paired 95% interval over the repetitions; and the share of answers to pairs that were
+asked before. The first two ways stop once all pairs have been asked, and keep their last result. It takes about two
+minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import pairsmith as ps
 
 FEATURES, ROUND, TOTAL, MARKS = 5, 60, 600, (120, 300, 600)
-THREE, ONE, ANY = "three answers a pair", "one answer a pair", "left to the design"
+THREE, ONE, ANY = "three answers per pair", "one answer per pair", "any pairs"
 CASES = (("60 items, people err much", 60, 0.7), ("60 items, people err little", 60, 3.0),
          ("20 items, people err much", 20, 0.7))  # fmt: skip
 
@@ -32,7 +32,7 @@ def right_order(truth: np.ndarray, scores: np.ndarray) -> float:
 
 
 def campaign(way: str, X: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> tuple[list[float], float]:
-    """The share of pairs in the right order after each round; the share of answers that are to pairs asked before."""
+    """Simulate, and return the shares in the right order after each round and the share of repeated answers."""
     times, every = 3 if way == THREE else 1, len(X) * (len(X) - 1) // 2
     asked, outcomes = np.zeros((0, 2), dtype=np.int64), np.zeros(0)
     model = ps.BradleyTerryGP(warm_start=True).fit(X)
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=20)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| | | after 120 | 300 | 600 answers | against one answer a pair | asked before |")
+    print("| | | after 120 | 300 | 600 answers | over one answer per pair | asked before |")
     print("|---|---|---|---|---|---|---|")
     for case, items, spread in CASES:
         shares: dict[str, list[list[float]]] = {way: [] for way in (THREE, ONE, ANY)}

@@ -1,8 +1,8 @@
-"""Scalability: the lazy algorithms and the engine on 1.1 10^8 pairs, N = 15,000, d = 400 (the paper's Fig. 1b).
+"""Plot the time of the lazy algorithms and the engine on 1.1 10^8 pairs, N = 15,000, d = 400 (the paper's Fig. 1b).
 
-python experiments/scalability.py [--scale paper]
+    python experiments/scalability.py [--scale paper]
 
-Naive lazy, which takes an hour, is for the paper's scale only.
+Naive lazy takes an hour, so it only runs at the paper's scale.
 """
 
 import common
@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 chosen = common.options(__doc__)
 n, d = (3000, 100) if chosen.quick else (15_000, 400)
 methods = [*([] if chosen.quick else ["NL"]), "FLP", "FLM", "SLP", "SLM", "engine"]
-table = common.timings(chosen, [(f"gaussian {n} {d}", 0, method) for method in methods])
+table = common.measure_timings(chosen, [(f"gaussian {n} {d}", 0, method) for method in methods])
 figure, axis = plt.subplots(figsize=(7.5, 4.8), layout="constrained")
 ends = {}
 for method in methods:
@@ -23,5 +23,5 @@ for method in methods:
     ends[method] = (own.K.iloc[-1], own.seconds.iloc[-1])
 axis.set(yscale="log", xlabel="pairs picked K", ylabel="seconds", xlim=(0, 225))
 axis.set_title(f"N = {n:,}, d = {d}: {n * (n - 1) // 2:,} pairs")
-common.name_lines(axis, ends)
-common.finish(figure, [axis], chosen.figures / "scalability.png")
+common.label_lines(axis, ends)
+common.save_figure(figure, [axis], chosen.figures / "scalability.png")

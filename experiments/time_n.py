@@ -1,4 +1,4 @@
-"""Time against N, d = 400, K = 50 and 200: all eight algorithms and the engine (the paper's Fig. 2).
+"""Plot time against N, d = 400, K = 50 and 200, for all eight algorithms and the engine (the paper's Fig. 2).
 
 python experiments/time_n.py [--scale paper]
 """
@@ -11,8 +11,8 @@ units = [
     (f"gaussian {n} 400", seed, method)
     for n in sizes
     for seed in range(repeats if n < 2000 else 1)
-    for method in common.SHORT
+    for method in common.ALGORITHM_NAMES
     if n < 5000 or method not in ("FG", "NL", "NG")
 ]
-table = common.timings(chosen, units)
-common.two_budgets(table, "n", "items N (d = 400)", chosen.figures / "time-n.png")
+table = common.measure_timings(chosen, units)
+common.draw_two_budgets(table, "n", "items N (d = 400)", chosen.figures / "time-n.png")

@@ -1,4 +1,4 @@
-"""Tables and pictures of worth.py: the answers that designed rounds save, what was asked for and what was found."""
+"""Tables and pictures of worth.py: the answers that designed rounds save, and the targets."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 import common
 import numpy as np
 import pandas as pd
-from model_report import Rows, name_of, panels, publish, with_truth
+from model_report import Rows, add_truth, name_of, panels, publish
 
 REPETITIONS = "worth-repetitions.csv.gz"
 DESIGNED, RANDOM, CHOIX = "order", "random", "random, choix"
-CAMPAIGNS = "order, 1 in 10 random"  # what campaigns ask
-CHOIX_AT, RANDOM_AT = 1500, 600  # the answers to random pairs that designs are to be level with
-OF_CHOIX = dict.fromkeys(["digits", "diabetes", "camra", "netflix"], 1 / 3)  # the share of these answers asked for
+CAMPAIGNS = "order, 1 in 10 random"  # the rule of campaigns
+CHOIX_AT, RANDOM_AT = 1500, 600  # random answers whose result designed rounds should reach
+OF_CHOIX = dict.fromkeys(["digits", "diabetes", "camra", "netflix"], 1 / 3)  # target share of these answers
 OF_RANDOM = {"digits": 1 / 2, "camra": 1 / 2, "diabetes": 2 / 3, "netflix": 2 / 3}
 NOISY, NOISY_BEHIND = ["dar", "humour"], 0.005
 EARLY, EARLY_TO = "digits", 100
-# What designed rounds are compared with besides random pairs, and what campaigns ask is compared with.
+# Further comparisons: (rule, rival).
 OTHERS = [(DESIGNED, "balanced"), (DESIGNED, "averaged D, linear"), (DESIGNED, "averaged D"), (CAMPAIGNS, RANDOM),
           (CAMPAIGNS, DESIGNED)]  # fmt: skip
-BOOTSTRAP = 2000  # samples of repetitions that an interval of needed answers is from
+BOOTSTRAP = 2000  # samples for the intervals of needed answers
 COLOURS = {
     "order": "#d55e00",
     "order, 1 in 10 random": "#e69f00",
@@ -32,7 +32,7 @@ COLOURS = {
     "balanced": "0.65",
     "random, choix": "#009e73",
 }
-GOALS = {"goal top": ("top found", "top right", "right")}  # what each is to be better at, and what that costs
+GOALS = {"goal top": ("top found", "top right", "right")}  # what each goal should improve, and its cost
 WORDS = {
     "top found": "share of the best ten found",
     "top right": "the best ten in order",
@@ -41,9 +41,9 @@ WORDS = {
 FIGURES = ["right", "right unseen", "doubt", "wrong", "off", "top found", "top right", "bits"]
 
 
-def measured(path: Path) -> pd.DataFrame:
-    """All repetitions there are, sets in their usual order; of choix the better alpha a set and K, in hindsight."""
-    raw = with_truth(pd.read_csv(path))
+def load_repetitions(path: Path) -> pd.DataFrame:
+    """Load all repetitions, sets in their usual order, with the better alpha of choix per set and K, in hindsight."""
+    raw = add_truth(pd.read_csv(path))
     choix = raw[raw.rule == CHOIX]
     if len(choix):
         means = choix.groupby(["data", "K", "model"]).right.mean()
@@ -53,8 +53,8 @@ def measured(path: Path) -> pd.DataFrame:
 
 
 def save(results: Path) -> None:
-    """Means with standard errors, answers needed, what was asked for and what other goals gain, in files to keep."""
-    raw = measured(results / REPETITIONS)
+    """Write means, standard errors, answers needed and paired differences to CSV files."""
+    raw = load_repetitions(results / REPETITIONS)
     groups = raw.groupby(["data", "rule", "K"], sort=False)
     means = groups[FIGURES].agg(["mean", "sem"])
     means.columns = [label if what == "mean" else f"{label} error" for label, what in means.columns]
@@ -63,12 +63,12 @@ def save(results: Path) -> None:
     )
     for name, table in (
         ("worth", means.reset_index()),
-        ("worth-saved", pd.DataFrame(saved(raw))),
-        ("worth-against-random", pd.DataFrame(against(raw, DESIGNED, RANDOM))),
-        ("worth-against-others", pd.DataFrame([row for pair in OTHERS for row in against(raw, *pair)])),
+        ("worth-saved", pd.DataFrame(answers_saved(raw))),
+        ("worth-against-random", pd.DataFrame(paired_gains(raw, DESIGNED, RANDOM))),
+        ("worth-against-others", pd.DataFrame([row for pair in OTHERS for row in paired_gains(raw, *pair)])),
         (
             "worth-goals",
-            pd.DataFrame(goals(raw), columns=["data", "goal", "figure", "ranking", "found", "over", "error"]),
+            pd.DataFrame(goal_gains(raw), columns=["data", "goal", "figure", "ranking", "found", "over", "error"]),
         ),
     ):
         table.to_csv(results / f"{name}.csv", index=False, float_format="%.5f")
@@ -77,10 +77,10 @@ def save(results: Path) -> None:
 # Answers saved
 
 
-def needed(marks: np.ndarray, shares: np.ndarray, level: float) -> float:
-    """The K at which a curve, straight between its marks, first reaches a level; infinite where it does not.
+def answers_needed(marks: np.ndarray, shares: np.ndarray, level: float) -> float:
+    """Return the K at which a curve first reaches a level, interpolated linearly; infinite if it never does.
 
-    Curves that flatten lie above these straight lines: K is rather too large than too small.
+    Flattening curves lie above their chords, so K is too large rather than too small.
     """
     reached = np.flatnonzero(shares >= level)
     if len(reached) == 0:
@@ -92,10 +92,10 @@ def needed(marks: np.ndarray, shares: np.ndarray, level: float) -> float:
     return float(marks[at - 1] + part * (marks[at] - marks[at - 1]))
 
 
-def saved(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """For each set and each rival: what it reaches, and how many designed answers reach that, with a 95% interval.
+def answers_saved(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield for each set and rival what the rival reaches and how many designed answers reach that.
 
-    The interval is by the bootstrap: repetitions are drawn again and again, with what both rules found in them.
+    The 95% interval is a bootstrap over repetitions, which keeps the pairing of both rules.
     """
     for data, part in raw.groupby("data", sort=False):
         for rival, k, column in (
@@ -113,14 +113,14 @@ def saved(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
             marks, values = wide[DESIGNED].columns.to_numpy(), both.to_numpy()
             drawn = np.random.default_rng(0).integers(len(values), size=(BOOTSTRAP, len(values)))
             means = [values.mean(axis=0), *(values[some].mean(axis=0) for some in drawn)]
-            found, *others = (needed(marks, mean[:-1], mean[-1]) for mean in means)
+            found, *others = (answers_needed(marks, mean[:-1], mean[-1]) for mean in means)
             low, high = np.quantile(others, [0.025, 0.975], method="nearest")
             yield {"data": data, "rival": rival, "K": k, "figure": column, "reached": values[:, -1].mean(),
                    "needed": found, "low": low, "high": high, "most": marks[-1]}  # fmt: skip
 
 
-def against(raw: pd.DataFrame, rule: str, rival: str) -> Iterator[dict[str, Any]]:
-    """By how much a rule is ahead of another at each K, paired by repetition, with a 95% error."""
+def paired_gains(raw: pd.DataFrame, rule: str, rival: str) -> Iterator[dict[str, Any]]:
+    """Yield by how much a rule is ahead of another at each K, paired by repetition, with its 95% error."""
     for (data, k), part in raw.groupby(["data", "K"], sort=False):
         for column in ("right", "right unseen"):
             wide = part.pivot_table(index="seed", columns="rule", values=column)
@@ -129,8 +129,8 @@ def against(raw: pd.DataFrame, rule: str, rival: str) -> Iterator[dict[str, Any]
                 yield {"rule": rule, "rival": rival, "data": data, "K": k, "figure": column, **ahead}
 
 
-def goals(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """What each other goal gains over that of ranking, averaged over K, paired by repetition."""
+def goal_gains(raw: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield what each other goal gains over the default, averaged over K, paired by repetition."""
     for data, part in raw.groupby("data", sort=False):
         for goal, columns in GOALS.items():
             for column in columns:
@@ -151,10 +151,10 @@ def _paired(gap: pd.Series) -> dict[str, float]:
 def tables(
     means: pd.DataFrame, needs: pd.DataFrame, over: pd.DataFrame, others: pd.DataFrame, gains: pd.DataFrame
 ) -> dict[str, tuple[str, Rows]]:
-    """Title and cells of each table, by a short name."""
+    """Return title, head and cells of each table by a short name."""
     most = means.repetitions.max()
     return {
-        "asked": (f"Targets, up to {most} repetitions", asked(needs, over)),
+        "asked": (f"Targets, up to {most} repetitions", check_targets(needs, over)),
         "saved": ("Designed answers that reach the same share in order as random answers", _saved(needs)),
         "over": ("Training items: designed minus random, in thousandths", _over(over, "right")),
         "others": ("Training items: rule minus rival, in thousandths", _over_others(others)),
@@ -168,8 +168,8 @@ def tables(
     }
 
 
-def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
-    """Each demand in a line: how many cells reach it, and what was found, or which miss it and by how much."""
+def check_targets(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
+    """Return one line per target: how many cells reach it, and the figures, or which miss it by how much."""
     cells = []
     for rival, k, limits in ((CHOIX, CHOIX_AT, OF_CHOIX), (RANDOM, RANDOM_AT, OF_RANDOM)):
         own = needs[(needs.rival == rival) & (needs.figure == "right") & needs.data.isin(limits)]
@@ -205,7 +205,7 @@ def asked(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
 
 
 def _with_error(value: float, error: float, form: str) -> str:
-    """The error is missing where there was one repetition."""
+    """Format a value with its error, which is missing for a single repetition."""
     return f"{value:{form}}" + ("" if np.isnan(error) else f" ± {error:{form.lstrip('+')}}")
 
 
@@ -282,23 +282,25 @@ def _doubts(means: pd.DataFrame) -> Rows:
     return ["set", "rule", *(f"K = {k:,}" for k in marks)], cells
 
 
-def told(marks: np.ndarray, bits: np.ndarray, k: int) -> float:
-    """Bits that the first k answers told, by what each told after so many, and 1 at first, straight in between."""
+def cumulative_bits(marks: np.ndarray, bits: np.ndarray, k: int) -> float:
+    """Return the bits in the first k answers: 1 for the first, then interpolated linearly between the marks."""
     every = np.arange(k) + 0.5
     return float(np.sum(np.interp(every, [0, *marks], [1.0, *bits])))
 
 
 def _bits(means: pd.DataFrame, needs: pd.DataFrame) -> Rows:
     there = means[means.rule.isin([DESIGNED, RANDOM])].dropna(subset="bits")
-    there = there[there.groupby(["data", "K"]).rule.transform("nunique") == 2]  # after the last round nothing is asked
+    there = there[
+        there.groupby(["data", "K"]).rule.transform("nunique") == 2
+    ]  # after the last round there are no next answers
     marks, cells = sorted(there.K.unique()), []
     for data, part in there.groupby("data", sort=False):
         wide = part.pivot_table(index="rule", columns="K", values="bits")
         own = needs[(needs.data == data) & (needs.rival == RANDOM) & (needs.figure == "right")]
         if list(wide.columns) == marks and marks[-1] >= RANDOM_AT:
-            total = told(wide.columns.to_numpy(), wide.loc[RANDOM].to_numpy(), RANDOM_AT)
+            total = cumulative_bits(wide.columns.to_numpy(), wide.loc[RANDOM].to_numpy(), RANDOM_AT)
             both = [f"{wide.loc[DESIGNED, k]:.2f} / {wide.loc[RANDOM, k]:.2f}" for k in marks]
-            count = next(map(_count, own.itertuples()), "")  # of molecules nobody knows the order at hand
+            count = next(map(_count, own.itertuples()), "")  # the order of training molecules is unknown
             cells.append([name_of(data), *both, f"{total:.0f}", count])
     return [
         "set",
@@ -331,7 +333,7 @@ def _seconds(means: pd.DataFrame) -> Rows:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    """An empty table, of what was not measured, is a file without columns."""
+    """Read a table; a file without columns is an empty table."""
     return pd.read_csv(path) if path.read_text().strip('"\n') else pd.DataFrame()
 
 
@@ -349,7 +351,7 @@ def show(results: Path, folder: Path) -> None:
 
 
 def draw(means: pd.DataFrame, column: str, title: str, path: Path) -> None:
-    """The share of pairs in the wrong order against K, a panel a set, with 95% intervals; dashed, what is claimed."""
+    """Draw pairs in the wrong order against K, one panel per set, with 95% intervals; the claim is dashed."""
     there = means[means.rule.isin(list(COLOURS))].dropna(subset=column)
     figure, axes = panels(there)
     ticks = sorted(there.K.unique())
@@ -367,4 +369,4 @@ def draw(means: pd.DataFrame, column: str, title: str, path: Path) -> None:
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=8, frameon=False, fontsize=9)
     figure.supylabel("pairs in the wrong order, %")
     figure.suptitle(f"{title[0].upper()}{title[1:]}, up to {there.repetitions.max()} repetitions, 95% intervals")
-    common.finish(figure, axes, path)
+    common.save_figure(figure, axes, path)

@@ -30,7 +30,7 @@ def test_comparisons_of_some_items_are_renumbered():
     data = ps.datasets.Dataset(
         "tiny", np.eye(4), "", pairs=np.array([[0, 1], [1, 3], [3, 2]]), outcomes=np.array([1, -1, 1])
     )
-    pairs, outcomes = common.among(data, np.array([3, 1]))
+    pairs, outcomes = common.comparisons_among(data, np.array([3, 1]))
     assert pairs.tolist() == [[1, 0]]  # item 1 is the second of these, item 3 the first
     assert outcomes.tolist() == [-1]
 
@@ -47,10 +47,10 @@ def test_work_is_saved_unit_by_unit_and_not_done_again(tmp_path):
     units = [{"data": "a", "seed": seed} for seed in range(4)]
     path = tmp_path / "units.csv"
     with pytest.raises(KeyboardInterrupt):
-        common.stored(path, units, work)
+        common.run_units(path, units, work)
     assert calls == [("a", 0), ("a", 1), ("a", 2)]
     calls.clear()
-    table = common.stored(path, [unit for unit in units if unit["seed"] != 2], work)
+    table = common.run_units(path, [unit for unit in units if unit["seed"] != 2], work)
     assert calls == [("a", 3)]
     assert table.seed.tolist() == [0, 0, 1, 1, 3, 3]
     pd.testing.assert_frame_equal(pd.read_csv(path), table.reset_index(drop=True))
@@ -60,8 +60,8 @@ def test_work_is_saved_unit_by_unit_and_not_done_again(tmp_path):
 @pytest.mark.slow
 def test_units_beside_each_other_give_the_same(tmp_path):
     units = [{"data": "synthetic", "seed": seed} for seed in range(3)]
-    alone = common.stored(tmp_path / "alone.csv", units, double)
-    beside = common.stored(tmp_path / "beside.csv", units, double, jobs=2)
+    alone = common.run_units(tmp_path / "alone.csv", units, double)
+    beside = common.run_units(tmp_path / "beside.csv", units, double, jobs=2)
     pd.testing.assert_frame_equal(
         alone.sort_values("seed").reset_index(drop=True), beside.sort_values("seed").reset_index(drop=True)
     )

@@ -40,6 +40,6 @@ def test_a_perfect_order_of_the_test_items_has_an_auc_of_one(tmp_path, monkeypat
         outcomes=np.sign(scores[i] - scores[j]).astype(int),
     )  # fmt: skip
     monkeypatch.setattr(common, "data_set", lambda *_: sure)
-    row = evaluation.facts("sure", 0, tmp_path)[0]
+    row = evaluation.data_facts("sure", 0, tmp_path)[0]
     assert row["comparisons"] > 0.999
     assert row["labels"] > 0.99

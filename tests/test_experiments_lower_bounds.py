@@ -1,8 +1,8 @@
-"""Tests of experiments/fewest.py: entropies of orders, against all orders written out."""
+"""Tests of experiments/lower_bounds.py: entropies of orders, against all orders written out."""
 
 from itertools import permutations
 
-import fewest
+import lower_bounds
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +21,7 @@ def inversions_of_all(sizes):
 @pytest.mark.parametrize("wrong", [0.01, 0.1, 0.3, 0.49])
 def test_no_distribution_over_orders_with_as_many_wrong_leaves_more_open(sizes, wrong):
     inversions = inversions_of_all(sizes)
-    differ, found = inversions.max(), fewest.entropy(np.array(sizes), wrong)
+    differ, found = inversions.max(), lower_bounds.max_entropy(np.array(sizes), wrong)
     # The entropy is the least, over s, of log2 of the sum of exp(s (wrong - inversions)): its Lagrangian dual.
     steep = np.concatenate([np.linspace(0, 5, 2001), np.linspace(5, 20, 2001)])
     dual = np.log2(np.exp(np.multiply.outer(steep, wrong * differ - inversions)).sum(axis=1))
@@ -32,25 +32,34 @@ def test_no_distribution_over_orders_with_as_many_wrong_leaves_more_open(sizes, 
 def test_nothing_known_and_all_known():
     sizes = np.array([2, 3, 2])
     every = len(inversions_of_all(sizes))
-    assert fewest.entropy(sizes, 0.5) == pytest.approx(np.log2(every))
-    assert fewest.entropy(sizes, 0.4999) == pytest.approx(np.log2(every), abs=1e-3)
-    assert fewest.entropy(sizes, 0.0) == 0
-    assert fewest.fewest([sizes, sizes], right=1.0) == pytest.approx(np.log2(every))
+    assert lower_bounds.max_entropy(sizes, 0.5) == pytest.approx(np.log2(every))
+    assert lower_bounds.max_entropy(sizes, 0.4999) == pytest.approx(np.log2(every), abs=1e-3)
+    assert lower_bounds.max_entropy(sizes, 0.0) == 0
+    assert lower_bounds.min_answers([sizes, sizes], right=1.0) == pytest.approx(np.log2(every))
 
 
 def test_two_items_are_a_coin():
-    assert fewest.entropy(np.array([1, 1]), 0.2) == pytest.approx(entr([0.2, 0.8]).sum() / np.log(2))
+    assert lower_bounds.max_entropy(np.array([1, 1]), 0.2) == pytest.approx(entr([0.2, 0.8]).sum() / np.log(2))
 
 
 def test_many_items_and_hardly_any_wrong():
     sizes = np.ones(1000, dtype=int)
-    assert 0 < fewest.entropy(sizes, 1e-6) < 10 < fewest.entropy(sizes, 1e-3) < fewest.entropy(sizes, 0.1) < 9000
+    assert (
+        0
+        < lower_bounds.max_entropy(sizes, 1e-6)
+        < 10
+        < lower_bounds.max_entropy(sizes, 1e-3)
+        < lower_bounds.max_entropy(sizes, 0.1)
+        < 9000
+    )
 
 
 def test_what_features_tell_need_not_be_asked():
     sizes = [np.ones(50, dtype=int)]
-    told = fewest.fewest(sizes, 0.8)
-    assert fewest.fewest(sizes, 0.95) == pytest.approx(told + fewest.fewest(sizes, 0.95, before=0.8))
+    told = lower_bounds.min_answers(sizes, 0.8)
+    assert lower_bounds.min_answers(sizes, 0.95) == pytest.approx(
+        told + lower_bounds.min_answers(sizes, 0.95, before=0.8)
+    )
 
 
 def test_the_table_has_bounds_of_the_repetitions_that_were_measured(tmp_path):
@@ -60,11 +69,11 @@ def test_the_table_has_bounds_of_the_repetitions_that_were_measured(tmp_path):
     pd.DataFrame(rivals | {"reached": [0.95, 0.93], "needed": [330.0, 270.0]}).to_csv(
         tmp_path / "worth-saved.csv", index=False
     )
-    head, cells = fewest.table(tmp_path, tmp_path)  # a folder without files: only sets that need none
+    head, cells = lower_bounds.table(tmp_path, tmp_path)  # a folder without files: only sets that need none
     (line,) = [line for line in cells if line[0] == "digits"]
     assert len(line) == len(head)
     classes = [np.unique(sets.trial("digits", seed, tmp_path).above, return_counts=True)[1] for seed in (0, 1)]
-    bounds = [fewest.fewest(classes, right, before) for right in (0.95, 0.93) for before in (0.5, 0.9)]
+    bounds = [lower_bounds.min_answers(classes, right, before) for right in (0.95, 0.93) for before in (0.5, 0.9)]
     shown = [f"{bound:.0f}" for bound in bounds]
     assert line == ["digits", "0.950", "330", *shown[:2], "0.930", "270", *shown[2:]]
     assert bounds[1] < bounds[0] < np.mean([len(np.repeat(sizes, sizes)) for sizes in classes]) * np.log2(10)

@@ -16,7 +16,7 @@ def test_judged_by_enumeration():
     rng = np.random.default_rng(1)
     mean, root = np.array([1.0, 1.0, 0.2, -1.0]), rng.standard_normal((4, 4))
     ordered = np.array([[0, 1], [0, 2], [3, 2], [1, 3], [2, 1]])
-    right, doubt = model.judged(mean, root @ root.T, ordered)
+    right, doubt = model.order_and_doubt(mean, root @ root.T, ordered)
     assert right == pytest.approx((0.5 + 1 + 0 + 1 + 0) / 5)
     draws = mean + rng.standard_normal((200_000, 4)) @ root.T
     wrong = []
@@ -24,14 +24,17 @@ def test_judged_by_enumeration():
         above = np.mean(draws[:, better] > draws[:, worse])
         wrong.append(0.5 if mean[better] == mean[worse] else 1 - above if mean[better] > mean[worse] else above)
     assert doubt == pytest.approx(np.mean(wrong), abs=0.005)
-    assert model.judged(mean, np.zeros((4, 4)), ordered) == (right, 0.1)  # of two that are the same nothing is known
-    assert np.isnan(model.judged(mean, None, ordered)[1])
+    assert model.order_and_doubt(mean, np.zeros((4, 4)), ordered) == (
+        right,
+        0.1,
+    )  # of two that are the same nothing is known
+    assert np.isnan(model.order_and_doubt(mean, None, ordered)[1])
 
 
 def test_figures_are_those_of_the_models_themselves(monkeypatch, tmp_path):
     monkeypatch.setattr(sets, "trial", lambda name, seed, folder: sets.synthetic(seed, n=40, d=3))
     monkeypatch.setattr(model, "MODELS", ["GP", "linear", "choix, alpha 0.3"])
-    rows = pd.DataFrame(model.quietly(model.repetition, data="synthetic", seed=2, folder=tmp_path, marks=[30]))
+    rows = pd.DataFrame(model.run_quietly(model.repetition, data="synthetic", seed=2, folder=tmp_path, marks=[30]))
     assert rows.model.tolist() == model.MODELS
     rows = rows.set_index("model")
     trial, rng = sets.synthetic(2, n=40, d=3), np.random.default_rng([2, 7])
@@ -65,12 +68,12 @@ def test_choix_scores_only_what_was_compared():
 def test_rounds_ask_other_pairs_each_time(monkeypatch, tmp_path):
     monkeypatch.setattr(sets, "trial", lambda name, seed, folder: trial)
     trial, asked = sets.synthetic(0, n=40, d=3), []
-    monkeypatch.setattr(model, "fitted", lambda name, trial, pairs, outcomes: asked.append(pairs) or (told, told))
+    monkeypatch.setattr(model, "fit_named", lambda name, trial, pairs, outcomes: asked.append(pairs) or (told, told))
 
     def told():
         return np.zeros(30), None
 
-    rows = model.rounds("synthetic", 0, "averaged", tmp_path, [20, 60])
+    rows = model.run_rounds("synthetic", 0, "averaged", tmp_path, [20, 60])
     assert [row["K"] for row in rows] == [20, 60]
     assert [len(np.unique(pairs, axis=0)) for pairs in asked] == [20, 60]
     assert rows[0]["right"] == 0.5  # all the same
@@ -83,7 +86,7 @@ def test_rounds_under_the_model_are_those_of_select_with_it(monkeypatch):
     gp = ps.BradleyTerryGP(smooth=False, warm_start=True)
     for known in (0, 20):
         pairs = trial.pairs[:known]
-        found = model.under_model(trial, pairs, trial.answer(pairs, np.random.default_rng(0)), gp)
+        found = model.select_under_model(trial, pairs, trial.answer(pairs, np.random.default_rng(0)), gp)
         np.testing.assert_array_equal(found, chosen.pairs)
     (first, began), (second, went_on) = calls
     assert first == second == model.ROUND

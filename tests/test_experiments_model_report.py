@@ -26,8 +26,8 @@ def test_what_was_asked_for_and_by_how_much_it_is_missed():
         for name, right in (("GP", 0.85), ("linear", 0.7), ("choix, alpha 0.3", 0.88), ("GP, not linear", 0.9))
     ]
     rows[3]["right unseen"] = rows[7]["right unseen"] = 0.75
-    raw = model_report.with_truth(pd.DataFrame(rows))
-    found = pd.DataFrame(model_report.asked(raw, raw[raw.model == "GP"])).set_index(["what", "data"])
+    raw = model_report.add_truth(pd.DataFrame(rows))
+    found = pd.DataFrame(model_report.check_targets(raw, raw[raw.model == "GP"])).set_index(["what", "data"])
     assert found.short["at hand", "diabetes"] == pytest.approx(0.88 - 0.01 - 0.85)
     assert found.error["at hand", "diabetes"] == pytest.approx(0)  # paired: the difference is the same in both
     assert found.short["at hand, a figure", "diabetes"] == pytest.approx(0.87 - 0.855)
@@ -45,6 +45,6 @@ def test_tables_go_between_their_marks():
     page = "A.\n<!-- table: one -->\n\nold\n\n<!-- end of table -->\nB.\n<!-- table: two -->\n<!-- end of table -->\n"
     table = model_report.markdown(["a", "b"], [["1", "2"]])
     assert table == "| a | b |\n| --- | --- |\n| 1 | 2 |"
-    made = model_report.inserted(page, "one", table)
+    made = model_report.insert_table(page, "one", table)
     assert made == page.replace("old", table)
-    assert model_report.inserted(made, "one", table) == made
+    assert model_report.insert_table(made, "one", table) == made

@@ -5,7 +5,7 @@ import raters
 
 
 def test_who_is_who_among_the_raters():
-    snapshot = raters.campaign(200, 0)
+    snapshot = raters.simulate_campaign(200, 0)
     given = snapshot.answers
     assert given["labeller"].value_counts().to_dict() == {
         **{f"honest {at}": 200 for at in range(4)}, "random": 200, "one-sided": 200}  # fmt: skip
@@ -18,12 +18,12 @@ def test_who_is_who_among_the_raters():
 
 
 def test_flags_are_counted_by_who_people_are(monkeypatch, capsys):
-    found = raters.flagged(60, 1)
+    found = raters.simulate_flags(60, 1)
     assert sorted(row["who"] for row in found) == ["honest"] * 4 + ["one-sided", "random"]
     assert [row["one-sided"] for row in found if row["who"] == "one-sided"] == [True]
-    monkeypatch.setattr(raters, "flagged", lambda each, seed: found)
+    monkeypatch.setattr(raters, "simulate_flags", lambda each, seed: found)
     monkeypatch.setattr("sys.argv", ["raters.py", "--campaigns", "1"])
     raters.main()
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + len(raters.EACH)
+    assert len(lines) == 2 + len(raters.ANSWERS_EACH)
     assert lines[2].startswith("| 20 | ")

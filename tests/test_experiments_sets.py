@@ -43,7 +43,7 @@ def test_a_trial_asks_about_what_differs_and_judges_by_all_of_it(graded, tmp_pat
 
 def test_answers_are_drawn_from_the_votes_of_their_pair():
     votes = np.array([[1, 0], [0, 1], [1, 0], [1, 0], [2, 1]])
-    pairs, chance = sets._shares(votes)
+    pairs, chance = sets._vote_shares(votes)
     assert pairs.tolist() == [[0, 1], [1, 2]]
     assert chance.tolist() == [0.25, 0.0]
     trial = sets.Trial(np.eye(3), pairs, chance, pairs, np.eye(3), pairs)
@@ -58,9 +58,9 @@ def test_the_reliability_of_votes_is_how_well_their_scores_fit_the_true_ones():
     pairs = np.array([rng.choice(150, 2, replace=False) for _ in range(2400)])
     first = rng.random(len(pairs)) < 1 / (1 + np.exp(true[pairs[:, 1]] - true[pairs[:, 0]]))
     votes = np.where(first[:, None], pairs, pairs[:, ::-1])
-    trial = sets.of_votes(true[:, None], votes, 1)
+    trial = sets.trial_from_votes(true[:, None], votes, 1)
     half = votes[np.random.default_rng([1, 5]).random(len(votes)) >= 0.5]
-    fit = np.corrcoef(sets.scores_of(half, 150), true)[0, 1] ** 2
+    fit = np.corrcoef(sets.fit_scores(half, 150), true)[0, 1] ** 2
     assert trial.reliability == pytest.approx(fit, abs=0.06)
     assert 0.6 < fit < 0.85
     better, worse = trial.ordered.T
@@ -96,12 +96,12 @@ def test_raw_texts_are_in_the_order_of_the_features_that_were_given(tmp_path):
     (tmp_path / "production_public.csv").write_text("smiles_i,smiles_j,label\nCC,CO,1\nN,CC,0\nCO,CO,1\n")
     assert sets.smiles(tmp_path).tolist() == ["CC", "CO", "N"]
     numbers, votes = np.arange(3)[:, None], np.array([[0, 1], [0, 2]] * 4)
-    trial = sets.molecules(numbers, votes, 0)
+    trial = sets.trial_from_molecules(numbers, votes, 0)
     held = trial.unseen_X[:, 0][trial.unseen]
     assert {tuple(pair) for pair in held.tolist()} <= {(0, 1), (0, 2)}
 
 
-@pytest.mark.parametrize("name", sets.MADE)
+@pytest.mark.parametrize("name", sets.SIMULATED)
 def test_people_who_err_as_the_model_says(name, tmp_path):
     trial = sets.trial(name, 3, tmp_path)
     assert len(trial.pairs) == len(trial.X) * (len(trial.X) - 1) // 2

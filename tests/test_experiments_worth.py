@@ -28,21 +28,21 @@ def right_by_hand(gp, X, ordered):
 def test_balanced_pairs_have_each_item_equally_often():
     everyone = np.array(list(combinations(range(8), 2)))
     trial = sets.Trial(np.eye(8), everyone, np.ones(28), everyone, np.eye(2), everyone[:1])
-    pairs = worth.balanced(trial, 28, np.random.default_rng(0))
+    pairs = worth.balanced_pairs(trial, 28, np.random.default_rng(0))
     assert set(map(tuple, pairs.tolist())) == set(combinations(range(8), 2))
     for k in range(1, 29):
         counts = np.bincount(pairs[:k].ravel(), minlength=8)
         assert np.ptp(counts) <= (0 if k in (4, 28) else 1 if k < 4 else 2)  # the last of a round may have met before
-    assert not np.array_equal(pairs, worth.balanced(trial, 28, np.random.default_rng(1)))
+    assert not np.array_equal(pairs, worth.balanced_pairs(trial, 28, np.random.default_rng(1)))
     star = trial._replace(pairs=everyone[:7])  # whom nobody compares with others cannot be asked about as often
-    assert len(np.unique(worth.balanced(star, 10, np.random.default_rng(0)), axis=0)) == 7
+    assert len(np.unique(worth.balanced_pairs(star, 10, np.random.default_rng(0)), axis=0)) == 7
 
 
 @pytest.mark.usefixtures("forty")
 def test_random_pairs_are_the_same_for_all_models_and_for_any_number_of_answers(tmp_path):
     given = {"data": "synthetic", "seed": 1, "folder": tmp_path}
     short, long = (
-        {row["K"]: row for row in model.quietly(worth.repetition, **given, rule="random", marks=marks)}
+        {row["K"]: row for row in model.run_quietly(worth.repetition, **given, rule="random", marks=marks)}
         for marks in ([40], [20, 40])
     )
     assert short[40] == pytest.approx(long[40], nan_ok=True)
@@ -68,27 +68,27 @@ def test_random_pairs_are_the_same_for_all_models_and_for_any_number_of_answers(
 @pytest.mark.usefixtures("forty")
 def test_bits_of_a_round_are_by_the_model_that_designed_it(tmp_path):
     given = {"data": "synthetic", "seed": 0, "rule": "order", "folder": tmp_path, "marks": [20, 40]}
-    first, last = model.quietly(worth.repetition, **given)
+    first, last = model.run_quietly(worth.repetition, **given)
     assert np.isnan(last["bits"])  # nothing was asked after these
     assert 0.3 < first["bits"] < 1.5
     trial, rng = sets.synthetic(0, n=40, d=3), np.random.default_rng([0, 8])
     nothing = np.zeros((0, 2), dtype=int), np.zeros(0, dtype=int)
-    pairs = worth.under_model(trial, nothing, ps.BradleyTerryGP().fit(trial.X), rng)
+    pairs = worth.design_round(trial, nothing, ps.BradleyTerryGP().fit(trial.X), rng)
     outcomes = trial.answer(pairs, rng)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")
         gp = ps.BradleyTerryGP().fit(trial.X, comparisons=pairs, outcomes=outcomes)
-    following = worth.under_model(trial, (pairs, outcomes), gp, rng)
+    following = worth.design_round(trial, (pairs, outcomes), gp, rng)
     chances, won = gp.compare(trial.X, following), trial.answer(following, rng) > 0
     assert first["bits"] == pytest.approx(-np.log2(np.where(won, chances, 1 - chances)).mean(), abs=1e-4)
 
 
-@pytest.mark.parametrize("rule", [*worth.IN_ROUNDS, *worth.GOALS])
+@pytest.mark.parametrize("rule", [*worth.ROUND_RULES, *worth.GOAL_RULES])
 @pytest.mark.usefixtures("forty")
 def test_rounds_ask_anew_and_are_judged_by_a_model_fitted_anew(rule, tmp_path, monkeypatch):
-    learned, told = [], worth.of_model
-    monkeypatch.setattr(worth, "of_model", lambda trial, gp: learned.append(gp.learned_) or told(trial, gp))
-    (row,) = model.quietly(worth.repetition, data="synthetic", seed=0, rule=rule, folder=tmp_path, marks=[60])
+    learned, told = [], worth.figures_of_model
+    monkeypatch.setattr(worth, "figures_of_model", lambda trial, gp: learned.append(gp.learned_) or told(trial, gp))
+    (row,) = model.run_quietly(worth.repetition, data="synthetic", seed=0, rule=rule, folder=tmp_path, marks=[60])
     assert row["K"] == 60
     assert row["seconds"] > 0
     assert row["right"] > 0.6
@@ -113,7 +113,7 @@ def test_one_pair_in_ten_is_random_and_the_others_know_of_it(monkeypatch):
 
     monkeypatch.setattr(ps, "select", select)
     known = trial.pairs[::2][:, ::-1]
-    chosen = worth.partly_random(trial, (known, np.ones(len(known), dtype=int)), "gp", rng)
+    chosen = worth.design_round_with_random(trial, (known, np.ones(len(known), dtype=int)), "gp", rng)
     ((k, given),) = calls
     assert (len(chosen), k, given["model"]) == (20, 18, "gp")
     assert given["random_state"] == len(known) + 2  # of thousands of items, each round looks at others
@@ -127,9 +127,9 @@ def test_the_best_by_enumeration(monkeypatch):
     above = np.array([np.sum(scores > own) for own in scores])
     # Four items have fewer than three above them. The three first by these means are 2, 1 and 0.
     mean = np.array([0.5, 0.8, 0.9, 0.5, 0.1, 0.0])
-    assert worth.of_the_best(mean, above) == (pytest.approx(2 / 3), pytest.approx((0 + 0.5 + 1) / 3))
-    assert worth.of_the_best(scores, above) == (1.0, 1.0)
-    found, ordered = worth.of_the_best(mean, np.zeros(6, dtype=int))  # all the same
+    assert worth.figures_of_top(mean, above) == (pytest.approx(2 / 3), pytest.approx((0 + 0.5 + 1) / 3))
+    assert worth.figures_of_top(scores, above) == (1.0, 1.0)
+    found, ordered = worth.figures_of_top(mean, np.zeros(6, dtype=int))  # all the same
     assert found == 1
     assert np.isnan(ordered)
 
@@ -139,6 +139,6 @@ def test_large_sets_and_rules_beside_the_main_ones_have_fewer_repetitions():
     counts = todo.groupby(["data", "rule"]).seed.nunique().unstack()
     assert counts.loc["diabetes", ["order", "random", worth.CHOIX, "goal top"]].tolist() == [50, 50, 50, 10]
     assert counts.loc["humour", ["order", worth.CHOIX]].tolist() == [10, 10]
-    assert counts.loc[["humour", "molskill"], worth.ASIDE].isna().all(axis=None)
+    assert counts.loc[["humour", "molskill"], worth.MINOR_RULES].isna().all(axis=None)
     assert np.isnan(counts.loc["molskill", worth.CHOIX])
     assert todo.seed.is_monotonic_increasing

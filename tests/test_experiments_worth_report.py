@@ -11,10 +11,10 @@ def test_answers_needed_for_a_level():
     marks, shares = np.array([20, 40, 100]), np.array([0.6, 0.7, 0.8])
     levels = {0.5: 20, 0.6: 20, 0.65: 30, 0.7: 40, 0.75: 70, 0.8: 100, 0.81: np.inf}
     for level, k in levels.items():
-        assert worth_report.needed(marks, shares, level) == pytest.approx(k)
+        assert worth_report.answers_needed(marks, shares, level) == pytest.approx(k)
     dip = np.array([0.6, 0.55, 0.8])
-    assert worth_report.needed(marks, dip, 0.58) == 20  # reached once is reached
-    assert worth_report.needed(marks, dip, 0.675) == pytest.approx(70)
+    assert worth_report.answers_needed(marks, dip, 0.58) == 20  # reached once is reached
+    assert worth_report.answers_needed(marks, dip, 0.675) == pytest.approx(70)
 
 
 def rows_of(rule, seed, shares, data="digits", **more):
@@ -28,7 +28,7 @@ def rows_of(rule, seed, shares, data="digits", **more):
 
 def table_of(rows, path):
     pd.DataFrame(rows).to_csv(path / worth_report.REPETITIONS, index=False)
-    return worth_report.measured(path / worth_report.REPETITIONS)
+    return worth_report.load_repetitions(path / worth_report.REPETITIONS)
 
 
 def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
@@ -41,17 +41,17 @@ def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
         rows += rows_of("order", seed, {100: 0.60}, "dar") + rows_of("random", seed, {100: 0.604 + shift}, "dar")
     raw = table_of(rows, tmp_path)
     assert raw[raw.rule == worth.CHOIX].model.unique().tolist() == ["choix, alpha 0.01"]
-    needs = pd.DataFrame(worth_report.saved(raw))
+    needs = pd.DataFrame(worth_report.answers_saved(raw))
     digits = needs[needs.data == "digits"].set_index("rival")
     assert digits.needed[worth.CHOIX] == pytest.approx(450)  # .94 is half way from .91 to .97
     assert digits.needed["random"] == pytest.approx(250)
     assert digits.low[worth.CHOIX] == pytest.approx(digits.high[worth.CHOIX])  # paired: both shift alike
-    over = pd.DataFrame(worth_report.against(raw, "order", "random"))
+    over = pd.DataFrame(worth_report.paired_gains(raw, "order", "random"))
     at = over[over.figure == "right"].set_index(["data", "K"])
     assert at.over["digits", 100] == pytest.approx(-0.03)
     assert at.error["digits", 100] == pytest.approx(1.96 * 0.01)  # differences of -.02 and -.04
     assert at.error["digits", 300] == pytest.approx(0)
-    _, cells = worth_report.asked(needs, over)
+    _, cells = worth_report.check_targets(needs, over)
     assert [line[1] for line in cells] == ["1 of 1", "1 of 1", "3 of 4", "0 of 0", "0 of 1", "0 of 1"]
     assert [line[2] for line in cells] == [
         "digits 0.30 (0.30 to 0.30)", "digits 0.42 (0.42 to 0.42)", "digits at 100 by 0.030 ± 0.020", "not measured",
@@ -77,7 +77,7 @@ def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
         for k, share in found.items():
             rows += rows_of("order", seed, {k: 0.7}, **{"top found": share, "right unseen": 0.6})
             rows += rows_of("goal top", seed, {k: 0.6}, **{"top found": share + 0.1 + 0.1 * seed})
-    gains = pd.DataFrame(worth_report.goals(table_of(rows, tmp_path))).set_index("figure")
+    gains = pd.DataFrame(worth_report.goal_gains(table_of(rows, tmp_path))).set_index("figure")
     assert gains.index.tolist() == ["top found", "top right", "right"]
     assert gains.ranking["top found"] == pytest.approx(0.5)
     assert gains.over["top found"] == pytest.approx(0.15)
@@ -92,7 +92,7 @@ def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
 
 
 def test_how_many_bits_answers_told(tmp_path):
-    assert worth_report.told(np.array([10, 20]), np.array([0.5, 0.5]), 30) == pytest.approx(7.5 + 10)
+    assert worth_report.cumulative_bits(np.array([10, 20]), np.array([0.5, 0.5]), 30) == pytest.approx(7.5 + 10)
     rows = []
     for k, share, random in ((20, 0.7, 0.6), (300, 0.8, 0.7), (600, 0.9, 0.8), (1000, 0.95, 0.9)):
         for rule, right, bits in (("order", share, 1.0), ("random", random, 0.5)):
