@@ -74,9 +74,9 @@ def main() -> None:
     if parser.parse_args().figures:
         table = Table("criterion", "algorithm", "N", "d", "K", "seconds", "")
         for objective, algorithm, n, d, k, remark in FIGURES:
-            seconds, told = measure((objective, algorithm, n, d, k))
-            if "objective_error" in told:
-                remark += f"; objective {told['objective']:.3f} +- {told['objective_error']:.3f} nats"
+            seconds, diagnostics = measure((objective, algorithm, n, d, k))
+            if "objective_error" in diagnostics:
+                remark += f"; objective {diagnostics['objective']:.3f} +- {diagnostics['objective_error']:.3f} nats"
             table.add_row(objective, algorithm, f"{n:,}", str(d), str(k), f"{seconds:.3g}", remark)
             console.print(objective, n, d, k, f"{seconds:.3g} s")
     else:

@@ -98,8 +98,17 @@ def measure() -> None:
         for n, d, k in [*PROBLEMS, HELD_OUT]:
             for workers in (1, 2):
                 seconds, traffic, selection = on_workers(workers, n, d, k)
-                told = selection.diagnostics
-                row = [n, d, k, workers, f"{seconds:.3f}", told["scans"], f"{told['products']:.4g}", traffic]
+                diagnostics = selection.diagnostics
+                row = [
+                    n,
+                    d,
+                    k,
+                    workers,
+                    f"{seconds:.3f}",
+                    diagnostics["scans"],
+                    f"{diagnostics['products']:.4g}",
+                    traffic,
+                ]
                 writer.writerow(row)
                 file.flush()
                 print(*row, flush=True)

@@ -149,11 +149,13 @@ def effects() -> None:
     ):
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             seconds, without, peak = pool.apply(measure_effects, ((kind, n, d),))
-        beside = "" if without is None else f"{without:.3g}"
+        shown_without = "" if without is None else f"{without:.3g}"
         table.add_row(
-            kind, f"{n:,}", str(d), f"{answers:,}", f"{k:,}", f"{seconds:.3g}", beside, f"{peak / 1e9:.2f} GB"
+            kind, f"{n:,}", str(d), f"{answers:,}", f"{k:,}", f"{seconds:.3g}", shown_without, f"{peak / 1e9:.2f} GB"
         )
-        Console(width=130).print(kind, n, d, f"{seconds:.3g} s" + (beside and f", without {beside} s"), highlight=False)
+        Console(width=130).print(
+            kind, n, d, f"{seconds:.3g} s" + (shown_without and f", without {shown_without} s"), highlight=False
+        )
     Console(width=130).print(table)
 
 
@@ -182,7 +184,7 @@ def main() -> None:
         if chosen.only and f"{n},{d}" not in chosen.only:
             continue
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            seconds, floor, peak, told = pool.apply(measure, ((kind, n, d, floor_kind),))
+            seconds, floor, peak, diagnostics = pool.apply(measure, ((kind, n, d, floor_kind),))
         row = (
             kind.split(":")[0],
             f"{n:,}",
@@ -194,7 +196,9 @@ def main() -> None:
             f"{seconds / floor:.2g}",
         )
         console.print(*row, highlight=False)
-        table.add_row(*map(str, row), f"{peak / 1e9:.2f} GB", str(told["scans"]), str(told["float64_scans"]))
+        table.add_row(
+            *map(str, row), f"{peak / 1e9:.2f} GB", str(diagnostics["scans"]), str(diagnostics["float64_scans"])
+        )
     console.print(table)
 
 
