@@ -67,8 +67,8 @@ def repetition(data: str, seed: int, folder: Path, marks: list[int]) -> list[dic
             no_figure = name.startswith("choix") and len(trial.ordered) == 0  # choix has no figures for unseen items
             if k <= len(pairs) and not too_slow and not no_figure:
                 began = time.process_time()
-                at_hand, unseen = fit_named(name, trial, pairs[:k], outcomes[:k])
-                rows.append({"model": name, "K": k, **figures_of_fit(trial, at_hand, unseen, began)})
+                training, unseen = fit_named(name, trial, pairs[:k], outcomes[:k])
+                rows.append({"model": name, "K": k, **figures_of_fit(trial, training, unseen, began)})
     return rows
 
 
@@ -113,11 +113,11 @@ def posterior_of_choix(name: str, n: int, pairs: np.ndarray, outcomes: np.ndarra
 
 
 def figures_of_fit(
-    trial: sets.Trial, at_hand: Callable[[], Posterior], unseen: Callable[[], Posterior] | None, began: float
+    trial: sets.Trial, training: Callable[[], Posterior], unseen: Callable[[], Posterior] | None, began: float
 ) -> dict[str, float]:
     """Return the figures of a fit that started at CPU time `began` and has just finished."""
     seconds = time.process_time() - began
-    right, doubt = order_and_doubt(*at_hand(), trial.ordered) if len(trial.ordered) else (np.nan, np.nan)
+    right, doubt = order_and_doubt(*training(), trial.ordered) if len(trial.ordered) else (np.nan, np.nan)
     right_unseen, doubt_unseen = order_and_doubt(*unseen(), trial.unseen) if unseen is not None else (np.nan, np.nan)
     return {
         "right": right, "doubt": doubt, "right unseen": right_unseen, "doubt unseen": doubt_unseen,
@@ -178,8 +178,8 @@ def run_rounds(data: str, seed: int, rule: str, folder: Path, marks: list[int]) 
         pairs, outcomes = np.vstack([pairs, chosen]), np.append(outcomes, trial.answer(chosen, rng))
         if len(pairs) in marks:
             began = time.process_time()
-            at_hand, unseen = fit_named("GP", trial, pairs, outcomes)
-            rows.append({"model": "GP", "K": len(pairs), **figures_of_fit(trial, at_hand, unseen, began)})
+            training, unseen = fit_named("GP", trial, pairs, outcomes)
+            rows.append({"model": "GP", "K": len(pairs), **figures_of_fit(trial, training, unseen, began)})
     return rows
 
 

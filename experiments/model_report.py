@@ -83,7 +83,7 @@ def check_targets(raw: pd.DataFrame, rounds: pd.DataFrame) -> list[dict[str, Any
     for (data, k), part in raw.groupby(["data", "K"], sort=False):
         where = {"data": data, "K": k}
         for what, column, kinds in (
-            ("at hand", "right", ("linear", "choix")),
+            ("training", "right", ("linear", "choix")),
             ("unseen", "right unseen", ("linear", "GP, ")),
         ):
             wide = part.pivot_table(index="seed", columns="model", values=column)
@@ -93,7 +93,7 @@ def check_targets(raw: pd.DataFrame, rounds: pd.DataFrame) -> list[dict[str, Any
                 rows.append({"what": what, **where, "rival": best, **_shortfall(wide["GP"], rivals[best] - MARGIN)})
         own = part[part.model == "GP"].set_index("seed")
         if k == 1000 and data in TARGETS_AT_1000:
-            rows.append({"what": "at hand, a figure", **where, **_shortfall(own["right"], TARGETS_AT_1000[str(data)])})
+            rows.append({"what": "training, figure", **where, **_shortfall(own["right"], TARGETS_AT_1000[str(data)])})
     for what, table, limit, average in (
         ("doubt", raw, MAX_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR),
         ("doubt in rounds", rounds, None, MAX_MEAN_DOUBT_ERROR_IN_ROUNDS),
@@ -132,7 +132,7 @@ def tables(means: pd.DataFrame, rounds: pd.DataFrame, found: pd.DataFrame) -> di
     return {
         "overview": ("Training items: share of pairs in the right order, and doubt of the GP", _overview(means)),
         "asked": (f"Targets, {means.repetitions.min()} repetitions or more", _summary(found)),
-        "at hand": ("Training items: share of pairs in the right order", _orders(means, found, "at hand", "right")),
+        "training": ("Training items: share of pairs in the right order", _orders(means, found, "training", "right")),
         "unseen": ("Unseen items: the same", _orders(means, found, "unseen", "right unseen")),
         "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means, found, "doubt")),
         "rounds": ("The same after designed rounds", _doubts(rounds, found, "doubt in rounds")),
@@ -164,8 +164,8 @@ def _summary(found: pd.DataFrame) -> Rows:
     """Return one line per target: how many cells reach it, and which miss it by how much."""
     points = [100 * error for error in (MAX_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR, MAX_MEAN_DOUBT_ERROR_IN_ROUNDS)]
     words = {
-        "at hand": f"training items: at least the better of linear and choix, minus {MARGIN}",
-        "at hand, a figure": "training items, K = 1,000: at least "
+        "training": f"training items: at least the better of linear and choix, minus {MARGIN}",
+        "training, figure": "training items, K = 1,000: at least "
         + ", ".join(f"{value} {name_of(name)}" for name, value in TARGETS_AT_1000.items()),
         "unseen": f"unseen items: at least the better of linear and smooth, minus {MARGIN}",
         "doubt": f"claimed doubt within {points[0]:.0f} points of the truth on each set, K >= {MIN_DOUBT_ANSWERS}",
@@ -299,7 +299,7 @@ def draw_orders(means: pd.DataFrame, column: str, title: str, folder: Path) -> N
     axes[0].legend(frameon=False, fontsize=8)
     figure.supxlabel("answers to random pairs")
     figure.suptitle(f"{title}, {means.repetitions.max()} repetitions, 95% intervals")
-    common.save_figure(figure, axes, folder / f"model-{'unseen' if 'unseen' in column else 'at-hand'}.png")
+    common.save_figure(figure, axes, folder / f"model-{'unseen' if 'unseen' in column else 'training'}.png")
 
 
 def draw_doubts(means: pd.DataFrame, folder: Path) -> None:

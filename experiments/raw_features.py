@@ -59,8 +59,8 @@ def repetition(
     numbers = sets.trial(name, seed, data, np.arange(n)[:, None])  # the same trial with row numbers as features
     with tempfile.TemporaryDirectory() as folder:
         table, columns = raw_table(name, seed, data, Path(folder))
-        at_hand = table.iloc[numbers.X[:, 0]].reset_index(drop=True)
-        recipe, X = ps.Recipe.fit_apply(at_hand, **columns, folder=folder, dimensions=dimensions)
+        training = table.iloc[numbers.X[:, 0]].reset_index(drop=True)
+        recipe, X = ps.Recipe.fit_apply(training, **columns, folder=folder, dimensions=dimensions)
         unseen = recipe.apply(table.iloc[numbers.unseen_X[:, 0]].reset_index(drop=True), folder=folder)
     rng = np.random.default_rng([seed, 7])
     pairs = given.draw(min(marks[-1], len(given.pairs)), rng)

@@ -168,8 +168,8 @@ def run_rounds(
 
 
 def figures_of_model(trial: sets.Trial, gp: ps.BradleyTerryGP) -> dict[str, float]:
-    at_hand = model.posterior_of_gp(gp, trial.X) if len(trial.ordered) else None
-    return figures(trial, at_hand, model.posterior_of_gp(gp, trial.unseen_X))
+    training = model.posterior_of_gp(gp, trial.X) if len(trial.ordered) else None
+    return figures(trial, training, model.posterior_of_gp(gp, trial.unseen_X))
 
 
 def bits(trial: sets.Trial, gp: ps.BradleyTerryGP, answered: Answers) -> float:
@@ -181,11 +181,11 @@ def bits(trial: sets.Trial, gp: ps.BradleyTerryGP, answered: Answers) -> float:
     return float(np.mean(-np.log2(np.where(outcomes > 0, first, 1 - first))))
 
 
-def figures(trial: sets.Trial, at_hand: model.Posterior | None, unseen: model.Posterior | None) -> dict[str, float]:
+def figures(trial: sets.Trial, training: model.Posterior | None, unseen: model.Posterior | None) -> dict[str, float]:
     """Return the figures of a fit; NaN where the set or the model has none."""
-    right, doubt = (np.nan, np.nan) if at_hand is None else model.order_and_doubt(*at_hand, trial.ordered)
+    right, doubt = (np.nan, np.nan) if training is None else model.order_and_doubt(*training, trial.ordered)
     right_unseen, doubt_unseen = (np.nan, np.nan) if unseen is None else model.order_and_doubt(*unseen, trial.unseen)
-    found, ordered = (np.nan, np.nan) if at_hand is None else figures_of_top(at_hand[0], trial.above)
+    found, ordered = (np.nan, np.nan) if training is None else figures_of_top(training[0], trial.above)
     return {
         "right": right, "doubt": doubt, "right unseen": right_unseen, "doubt unseen": doubt_unseen,
         "top found": found, "top right": ordered, "reliability": trial.reliability, "bits": np.nan, "seconds": np.nan,

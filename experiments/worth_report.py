@@ -159,7 +159,7 @@ def tables(
         "over": ("Training items: designed minus random, in thousandths", _over(over, "right")),
         "others": ("Training items: rule minus rival, in thousandths", _over_others(others)),
         "over unseen": ("Unseen items: the same", _over(over, "right unseen")),
-        "at hand": ("Training items: share of pairs in the right order", _orders(means, "right")),
+        "training": ("Training items: share of pairs in the right order", _orders(means, "right")),
         "unseen": ("Unseen items: the same", _orders(means, "right unseen")),
         "doubt": ("Pairs in the wrong order, claimed / true, in percent", _doubts(means)),
         "bits": ("Bits per answer over the next 20 answers, designed / random", _bits(means, needs)),
@@ -179,13 +179,13 @@ def check_targets(needs: pd.DataFrame, over: pd.DataFrame) -> Rows:
         reached = sum(row.needed / row.K <= limits[row.data] for row in own.itertuples())
         cells.append([f"reach what {who} reaches with {k:,} random answers, using at most this share of them: {text}",
                       f"{reached} of {len(own)}", ", ".join(found)])  # fmt: skip
-    at_hand, behind = over.figure == "right", -over.over
+    training, behind = over.figure == "right", -over.over
     for text, part, margin in (
-        ("training items: not behind random by more than the error", over[at_hand], over.error),
-        ("unseen items: the same", over[~at_hand], over.error),
-        (f"noisy answers: not behind random by more than {NOISY_BEHIND}", over[at_hand & over.data.isin(NOISY)],
+        ("training items: not behind random by more than the error", over[training], over.error),
+        ("unseen items: the same", over[~training], over.error),
+        (f"noisy answers: not behind random by more than {NOISY_BEHIND}", over[training & over.data.isin(NOISY)],
          NOISY_BEHIND),
-        (f"{EARLY}, K to {EARLY_TO}: not behind random", over[at_hand & (over.data == EARLY) & (over.K <= EARLY_TO)],
+        (f"{EARLY}, K to {EARLY_TO}: not behind random", over[training & (over.data == EARLY) & (over.K <= EARLY_TO)],
          0.0),
     ):  # fmt: skip
         there = part.dropna(subset="over")
@@ -343,7 +343,7 @@ def show(results: Path, folder: Path) -> None:
     means, needs, over, others, gains = (_read(results / f"{name}.csv") for name in names)
     folder.mkdir(exist_ok=True)
     publish(tables(means, needs, over, others, gains), results / "worth.md", folder / "worth.md")
-    draw(means, "right", "training items", folder / "worth-at-hand.png")
+    draw(means, "right", "training items", folder / "worth-training.png")
     draw(means, "right unseen", "unseen items", folder / "worth-unseen.png")
 
 

@@ -1,4 +1,4 @@
-"""What the experiments share: splits, work that is stored unit by unit, timings, data sets."""
+"""Tests of experiments/common.py: splits, resumable runs, timings, data sets."""
 
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ def test_comparisons_of_some_items_are_renumbered():
     assert outcomes.tolist() == [-1]
 
 
-def test_work_is_saved_unit_by_unit_and_not_done_again(tmp_path):
+def test_finished_units_are_saved_and_not_run_again(tmp_path):
     calls = []
 
     def work(data, seed):
@@ -58,7 +58,7 @@ def test_work_is_saved_unit_by_unit_and_not_done_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_units_beside_each_other_give_the_same(tmp_path):
+def test_parallel_units_give_the_same_rows(tmp_path):
     units = [{"data": "synthetic", "seed": seed} for seed in range(3)]
     alone = common.run_units(tmp_path / "alone.csv", units, double)
     beside = common.run_units(tmp_path / "beside.csv", units, double, jobs=2)

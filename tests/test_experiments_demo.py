@@ -1,4 +1,4 @@
-"""The figures that `make demo` shows."""
+"""Tests of experiments/demo.py."""
 
 from itertools import combinations
 

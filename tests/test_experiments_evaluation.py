@@ -1,4 +1,4 @@
-"""The paper's protocol: repeatable to the last digit, and right where the right figure is known."""
+"""Tests of the paper's protocol: repeatable to the last digit, and right where the figure is known."""
 
 import common
 import evaluation
@@ -11,7 +11,7 @@ import pairsmith as ps
 
 @pytest.fixture
 def small(monkeypatch):
-    """Data sets of a size for tests."""
+    """Make all data sets small."""
     monkeypatch.setattr(common, "data_set", lambda name, seed, folder, ties=-1: ps.datasets.synthetic(60, 4, seed=seed))
     monkeypatch.setattr(evaluation, "MARKS", [0, 10, 40])
     monkeypatch.setattr(evaluation, "METHODS", ["engine", "entropy", "mutual-information", "random"])

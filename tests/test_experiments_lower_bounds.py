@@ -12,14 +12,14 @@ from scipy.special import entr
 
 
 def inversions_of_all(sizes):
-    """How many pairs of classes each order has the wrong way round."""
+    """Count the inversions of every order."""
     orders = set(permutations(np.repeat(np.arange(len(sizes)), sizes).tolist()))
     return np.array([sum(a > b for at, a in enumerate(order) for b in order[at:]) for order in orders])
 
 
 @pytest.mark.parametrize("sizes", [[1] * 6, [2, 3, 2], [4, 1, 1], [3, 4]])
 @pytest.mark.parametrize("wrong", [0.01, 0.1, 0.3, 0.49])
-def test_no_distribution_over_orders_with_as_many_wrong_leaves_more_open(sizes, wrong):
+def test_entropy_is_the_maximum_for_a_share_of_wrong_pairs(sizes, wrong):
     inversions = inversions_of_all(sizes)
     differ, found = inversions.max(), lower_bounds.max_entropy(np.array(sizes), wrong)
     # The entropy is the least, over s, of log2 of the sum of exp(s (wrong - inversions)): its Lagrangian dual.
@@ -29,7 +29,7 @@ def test_no_distribution_over_orders_with_as_many_wrong_leaves_more_open(sizes, 
     assert np.all(found <= dual + 1e-9)
 
 
-def test_nothing_known_and_all_known():
+def test_entropy_of_no_knowledge_and_of_full_knowledge():
     sizes = np.array([2, 3, 2])
     every = len(inversions_of_all(sizes))
     assert lower_bounds.max_entropy(sizes, 0.5) == pytest.approx(np.log2(every))
@@ -38,11 +38,11 @@ def test_nothing_known_and_all_known():
     assert lower_bounds.min_answers([sizes, sizes], right=1.0) == pytest.approx(np.log2(every))
 
 
-def test_two_items_are_a_coin():
+def test_entropy_of_two_items():
     assert lower_bounds.max_entropy(np.array([1, 1]), 0.2) == pytest.approx(entr([0.2, 0.8]).sum() / np.log(2))
 
 
-def test_many_items_and_hardly_any_wrong():
+def test_entropy_of_many_items_with_few_wrong_pairs():
     sizes = np.ones(1000, dtype=int)
     assert (
         0
@@ -54,7 +54,7 @@ def test_many_items_and_hardly_any_wrong():
     )
 
 
-def test_what_features_tell_need_not_be_asked():
+def test_bounds_add_up():
     sizes = [np.ones(50, dtype=int)]
     told = lower_bounds.min_answers(sizes, 0.8)
     assert lower_bounds.min_answers(sizes, 0.95) == pytest.approx(
@@ -62,7 +62,7 @@ def test_what_features_tell_need_not_be_asked():
     )
 
 
-def test_the_table_has_bounds_of_the_repetitions_that_were_measured(tmp_path):
+def test_table_averages_bounds_over_repetitions(tmp_path):
     measured = {"data": "digits", "rule": worth_report.DESIGNED, "K": [20, 1000], "repetitions": [2, 2]}
     pd.DataFrame(measured | {"right unseen": [0.6, 0.9]}).to_csv(tmp_path / "worth.csv", index=False)
     rivals = {"data": "digits", "rival": [worth_report.CHOIX, worth_report.RANDOM], "figure": "right"}

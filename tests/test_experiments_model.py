@@ -1,4 +1,4 @@
-"""The model's experiment: its figures are those of the models themselves."""
+"""Tests of experiments/model.py: its figures agree with the models."""
 
 import warnings
 from types import SimpleNamespace
@@ -12,7 +12,7 @@ import sets
 import pairsmith as ps
 
 
-def test_judged_by_enumeration():
+def test_order_and_doubt_by_enumeration():
     rng = np.random.default_rng(1)
     mean, root = np.array([1.0, 1.0, 0.2, -1.0]), rng.standard_normal((4, 4))
     ordered = np.array([[0, 1], [0, 2], [3, 2], [1, 3], [2, 1]])
@@ -27,11 +27,11 @@ def test_judged_by_enumeration():
     assert model.order_and_doubt(mean, np.zeros((4, 4)), ordered) == (
         right,
         0.1,
-    )  # of two that are the same nothing is known
+    )  # equal items count half
     assert np.isnan(model.order_and_doubt(mean, None, ordered)[1])
 
 
-def test_figures_are_those_of_the_models_themselves(monkeypatch, tmp_path):
+def test_figures_agree_with_the_models(monkeypatch, tmp_path):
     monkeypatch.setattr(sets, "trial", lambda name, seed, folder: sets.synthetic(seed, n=40, d=3))
     monkeypatch.setattr(model, "MODELS", ["GP", "linear", "choix, alpha 0.3"])
     rows = pd.DataFrame(model.run_quietly(model.repetition, data="synthetic", seed=2, folder=tmp_path, marks=[30]))
@@ -44,7 +44,7 @@ def test_figures_are_those_of_the_models_themselves(monkeypatch, tmp_path):
         warnings.filterwarnings("ignore", message="the answers leave")
         gp, linear = ps.BradleyTerryGP().fit(trial.X, **given), ps.BradleyTerry().fit(trial.X, **given)
     assert len(trial.ordered) == 30 * 29 / 2
-    assert rows.doubt["GP"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of items at hand differs
+    assert rows.doubt["GP"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of training items differs
     for name, fitted in (("GP", gp), ("linear", linear)):
         for column, X, ordered in (("right", trial.X, trial.ordered), ("right unseen", trial.unseen_X, trial.unseen)):
             scores = fitted.decision_function(X)
@@ -79,7 +79,7 @@ def test_rounds_ask_other_pairs_each_time(monkeypatch, tmp_path):
     assert rows[0]["right"] == 0.5  # all the same
 
 
-def test_rounds_under_the_model_are_those_of_select_with_it(monkeypatch):
+def test_rounds_under_the_model_call_select_with_it(monkeypatch):
     trial, calls = sets.synthetic(0, n=20, d=2), []
     chosen = SimpleNamespace(pairs=trial.pairs[:20])
     monkeypatch.setattr(ps, "select", lambda X, k, **given: calls.append((k, given)) or chosen)

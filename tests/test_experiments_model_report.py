@@ -1,4 +1,4 @@
-"""The tables of the model's experiment, from figures made up by hand."""
+"""Tests of experiments/model_report.py with made-up figures."""
 
 import model_report
 import numpy as np
@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 
-def test_a_truth_that_errs_hides_some_of_what_is_right():
+def test_true_wrong_corrects_for_errors_of_the_truth():
     rng = np.random.default_rng(0)
     true, error, own = rng.standard_normal((3, 3000))
     estimate, score = np.sqrt(0.7) * true + np.sqrt(0.3) * error, true + own
@@ -18,7 +18,7 @@ def test_a_truth_that_errs_hides_some_of_what_is_right():
     assert model_report.true_wrong(right, 1.0) == pytest.approx(1 - right)
 
 
-def test_what_was_asked_for_and_by_how_much_it_is_missed():
+def test_targets_and_shortfalls():
     given = {"data": "diabetes", "K": 1000, "right unseen": 0.7, "doubt": 0.25, "reliability": 1.0}
     rows = [
         {**given, "seed": seed, "model": name, "right": right + 0.01 * seed}
@@ -28,9 +28,9 @@ def test_what_was_asked_for_and_by_how_much_it_is_missed():
     rows[3]["right unseen"] = rows[7]["right unseen"] = 0.75
     raw = model_report.add_truth(pd.DataFrame(rows))
     found = pd.DataFrame(model_report.check_targets(raw, raw[raw.model == "GP"])).set_index(["what", "data"])
-    assert found.short["at hand", "diabetes"] == pytest.approx(0.88 - 0.01 - 0.85)
-    assert found.error["at hand", "diabetes"] == pytest.approx(0)  # paired: the difference is the same in both
-    assert found.short["at hand, a figure", "diabetes"] == pytest.approx(0.87 - 0.855)
+    assert found.short["training", "diabetes"] == pytest.approx(0.88 - 0.01 - 0.85)
+    assert found.error["training", "diabetes"] == pytest.approx(0)  # paired: the difference is the same in both
+    assert found.short["training, figure", "diabetes"] == pytest.approx(0.87 - 0.855)
     assert found.short["unseen", "diabetes"] == pytest.approx(0.75 - 0.01 - 0.7)
     assert found.rival["unseen", "diabetes"] == "GP, not linear"
     assert found.short["doubt", "diabetes"] == pytest.approx(0.25 - 0.145 - 0.08)
@@ -41,7 +41,7 @@ def test_what_was_asked_for_and_by_how_much_it_is_missed():
     assert cells[4][1:] == ["0 of 1", "at 1,000 by 7.5 points"]
 
 
-def test_tables_go_between_their_marks():
+def test_tables_are_inserted_between_their_marks():
     page = "A.\n<!-- table: one -->\n\nold\n\n<!-- end of table -->\nB.\n<!-- table: two -->\n<!-- end of table -->\n"
     table = model_report.markdown(["a", "b"], [["1", "2"]])
     assert table == "| a | b |\n| --- | --- |\n| 1 | 2 |"

@@ -1,10 +1,10 @@
-"""The experiment about those who answer."""
+"""Tests of experiments/raters.py."""
 
 import pytest
 import raters
 
 
-def test_who_is_who_among_the_raters():
+def test_simulated_raters_answer_as_their_names_say():
     snapshot = raters.simulate_campaign(200, 0)
     given = snapshot.answers
     assert given["labeller"].value_counts().to_dict() == {
@@ -17,7 +17,7 @@ def test_who_is_who_among_the_raters():
     assert share["random"] == pytest.approx(0.5, abs=0.1)
 
 
-def test_flags_are_counted_by_who_people_are(monkeypatch, capsys):
+def test_flags_are_counted_by_kind_of_rater(monkeypatch, capsys):
     found = raters.simulate_flags(60, 1)
     assert sorted(row["who"] for row in found) == ["honest"] * 4 + ["one-sided", "random"]
     assert [row["one-sided"] for row in found if row["who"] == "one-sided"] == [True]

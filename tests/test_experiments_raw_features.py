@@ -1,4 +1,4 @@
-"""Features made from pictures and texts, beside those that were given."""
+"""Tests of experiments/raw_features.py."""
 
 import pytest
 import raw_features
@@ -6,7 +6,7 @@ import sets
 
 
 @pytest.mark.slow
-def test_features_made_from_pictures_are_judged_on_the_trial_of_those_that_were_given(tmp_path, monkeypatch):
+def test_made_and_given_features_are_judged_on_the_same_trial(tmp_path, monkeypatch):
     monkeypatch.setattr(sets, "MAX_JUDGED_PAIRS", 500)
     rows = raw_features.repetition("digits", 0, tmp_path, [60])
     assert [(row["features"], row["columns"]) for row in rows] == [("given", 59), ("made", 31)]

@@ -1,4 +1,4 @@
-"""Trials that the model and its rounds are measured on: who answers, by what, and what counts as right."""
+"""Tests of experiments/sets.py: who answers, and what is true."""
 
 from itertools import combinations
 
@@ -13,7 +13,7 @@ from pairsmith.datasets.base import of_scores
 
 @pytest.fixture
 def graded(monkeypatch):
-    """Twelve items whose grades tie now and then."""
+    """Twelve items with some equal grades."""
     grades = np.array([3, 1, 2, 2, 5, 4, 1, 3, 0, 2, 5, 1])
     pairs, outcomes = of_scores(grades.astype(float))
     data = ps.datasets.Dataset("graded", np.column_stack([grades, np.arange(12)]), "", pairs=pairs, outcomes=outcomes)
@@ -23,18 +23,18 @@ def graded(monkeypatch):
 
 def test_a_trial_asks_about_what_differs_and_judges_by_all_of_it(graded, tmp_path):
     trial = sets.trial("graded", 3, tmp_path)
-    at_hand, unseen = trial.X[:, 1].astype(int), trial.unseen_X[:, 1].astype(int)
+    training, unseen = trial.X[:, 1].astype(int), trial.unseen_X[:, 1].astype(int)
     assert len(unseen) == 3
-    assert sorted([*at_hand, *unseen]) == list(range(12))
-    for items, ordered in ((at_hand, trial.ordered), (unseen, trial.unseen)):
+    assert sorted([*training, *unseen]) == list(range(12))
+    for items, ordered in ((training, trial.ordered), (unseen, trial.unseen)):
         true = {(i, j) for i, one in enumerate(items) for j, two in enumerate(items) if graded[one] > graded[two]}
         assert set(map(tuple, ordered.tolist())) == true
-    assert trial.above.tolist() == [int(np.sum(graded[at_hand] > graded[one])) for one in at_hand]
-    asked = {(i, j) for i, j in combinations(range(9), 2) if graded[at_hand[i]] != graded[at_hand[j]]}
+    assert trial.above.tolist() == [int(np.sum(graded[training] > graded[one])) for one in training]
+    asked = {(i, j) for i, j in combinations(range(9), 2) if graded[training[i]] != graded[training[j]]}
     assert set(map(tuple, trial.pairs.tolist())) == asked
     rng = np.random.default_rng(0)
     for pairs in (trial.pairs, trial.pairs[:, ::-1]):
-        first, second = graded[at_hand[pairs]].T
+        first, second = graded[training[pairs]].T
         np.testing.assert_array_equal(trial.answer(pairs, rng), np.sign(first - second))
     equal = next(pair for pair in combinations(range(9), 2) if pair not in asked)
     with pytest.raises(ValueError, match="nobody can answer"):

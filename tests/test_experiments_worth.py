@@ -1,4 +1,4 @@
-"""What designs are worth: which pairs each rule asks, and how it is judged."""
+"""Tests of experiments/worth.py: which pairs each rule asks about, and how rules are judged."""
 
 import warnings
 from itertools import combinations
@@ -16,7 +16,7 @@ import pairsmith as ps
 
 @pytest.fixture
 def forty(monkeypatch):
-    """Thirty items at hand and ten unseen, whichever set is named."""
+    """Make every set thirty training items and ten unseen ones."""
     monkeypatch.setattr(sets, "trial", lambda name, seed, folder: sets.synthetic(seed, n=40, d=3))
 
 
@@ -57,7 +57,7 @@ def test_random_pairs_are_the_same_for_all_models_and_for_any_number_of_answers(
     bits = -np.log2([gp.compare(trial.X, pair[None])[0] if won > 0 else 1 - gp.compare(trial.X, pair[None])[0]
                      for pair, won in zip(pairs[40:60], outcomes[40:60], strict=True)])  # fmt: skip
     assert long[40]["bits"] == pytest.approx(bits.mean(), abs=1e-4)
-    assert long[40]["doubt"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of items at hand differs
+    assert long[40]["doubt"] == pytest.approx(gp.doubt_, abs=1e-5)  # every pair of training items differs
     rows = worth.repetition(**given, rule=worth.CHOIX, marks=[20, 40])
     assert [(row["K"], row["model"]) for row in rows] == [(k, name) for k in (20, 40, 60) for name in model.CHOIX_MAP]
     mean, _ = model.posterior_of_choix("choix, alpha 0.01", 30, pairs[:60], outcomes[:60])
@@ -66,7 +66,7 @@ def test_random_pairs_are_the_same_for_all_models_and_for_any_number_of_answers(
 
 
 @pytest.mark.usefixtures("forty")
-def test_bits_of_a_round_are_by_the_model_that_designed_it(tmp_path):
+def test_bits_of_a_round_use_the_model_that_designed_it(tmp_path):
     given = {"data": "synthetic", "seed": 0, "rule": "order", "folder": tmp_path, "marks": [20, 40]}
     first, last = model.run_quietly(worth.repetition, **given)
     assert np.isnan(last["bits"])  # nothing was asked after these
@@ -103,7 +103,7 @@ def test_rounds_ask_anew_and_are_judged_by_a_model_fitted_anew(rule, tmp_path, m
     assert row["right"] == pytest.approx(right_by_hand(gp, trial.X, trial.ordered), abs=1e-5)
 
 
-def test_one_pair_in_ten_is_random_and_the_others_know_of_it(monkeypatch):
+def test_one_pair_in_ten_is_random_and_conditions_the_design(monkeypatch):
     trial, rng = sets.synthetic(0, n=20, d=2), np.random.default_rng(0)
     calls = []
 
@@ -121,7 +121,7 @@ def test_one_pair_in_ten_is_random_and_the_others_know_of_it(monkeypatch):
     assert {tuple(pair) for pair in chosen[:2].tolist()} <= set(map(tuple, trial.pairs[1::2].tolist()))
 
 
-def test_the_best_by_enumeration(monkeypatch):
+def test_figures_of_top_by_enumeration(monkeypatch):
     monkeypatch.setattr(worth, "TOP", 3)
     scores = np.array([5.0, 1.0, 4.0, 4.0, 4.0, 2.0])
     above = np.array([np.sum(scores > own) for own in scores])
@@ -134,7 +134,7 @@ def test_the_best_by_enumeration(monkeypatch):
     assert np.isnan(ordered)
 
 
-def test_large_sets_and_rules_beside_the_main_ones_have_fewer_repetitions():
+def test_large_sets_and_minor_rules_have_fewer_repetitions():
     todo = pd.DataFrame(worth.units(["diabetes", "humour", "molskill"], worth.RULES, 50))
     counts = todo.groupby(["data", "rule"]).seed.nunique().unstack()
     assert counts.loc["diabetes", ["order", "random", worth.CHOIX, "goal top"]].tolist() == [50, 50, 50, 10]

@@ -1,4 +1,4 @@
-"""The tables of what designs are worth, from figures made up by hand."""
+"""Tests of experiments/worth_report.py with made-up figures."""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def table_of(rows, path):
     return worth_report.load_repetitions(path / worth_report.REPETITIONS)
 
 
-def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
+def test_targets_of_designs(tmp_path):
     rows = []
     for seed, shift in enumerate((0.0, 0.02)):
         rows += rows_of("order", seed, {100: 0.70 + shift, 300: 0.90 + shift, 600: 0.96 + shift})
@@ -59,7 +59,7 @@ def test_what_was_asked_of_designs_and_what_was_found(tmp_path):
     ]  # fmt: skip
 
 
-def test_rules_over_others_are_paired_and_stand_in_one_table(tmp_path):
+def test_rules_are_compared_with_rivals_by_repetition(tmp_path):
     rows = []
     for seed, shift in ((0, 0.0), (1, 0.02)):
         rows += rows_of("order", seed, {20: 0.7 + shift, 40: 0.8})
@@ -71,7 +71,7 @@ def test_rules_over_others_are_paired_and_stand_in_one_table(tmp_path):
     assert cells == [["order", "balanced", "digits", "+90 ± 20", "+0 ± 0"]]
 
 
-def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
+def test_gains_of_other_goals(tmp_path):
     rows = rows_of("random", 0, {20: 0.6, 40: 0.7})
     for seed, found in ((0, {20: 0.2, 40: 0.4}), (1, {20: 0.6, 40: 0.8})):
         for k, share in found.items():
@@ -88,10 +88,10 @@ def test_what_other_goals_gain_and_tables_of_all_that(tmp_path):
     assert gains.over["right"] == pytest.approx(-0.1)
     cells = ["0.500 / 0.650: +0.150 ± 0.098", "0.500 / 0.500: +0.000 ± 0.000", "0.700 / 0.600: -0.100 ± 0.000"]
     assert f"| top | digits | {' | '.join(cells)} |" in (tmp_path / "worth.md").read_text()
-    assert {"worth-at-hand.png", "worth-unseen.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"worth-training.png", "worth-unseen.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_how_many_bits_answers_told(tmp_path):
+def test_bits_in_answers(tmp_path):
     assert worth_report.cumulative_bits(np.array([10, 20]), np.array([0.5, 0.5]), 30) == pytest.approx(7.5 + 10)
     rows = []
     for k, share, random in ((20, 0.7, 0.6), (300, 0.8, 0.7), (600, 0.9, 0.8), (1000, 0.95, 0.9)):
@@ -107,11 +107,11 @@ def test_how_many_bits_answers_told(tmp_path):
     cells = [[cell.strip() for cell in line[1:-1].split("|")] for line in lines]
     assert cells == [
         ["digits", *["1.00 / 0.50"] * 3, "305", "300 (300 to 300)"],
-        ["molecules", *["1.00 / 0.50"] * 3, "305", ""],  # whose order at hand nobody knows
+        ["molecules", *["1.00 / 0.50"] * 3, "305", ""],  # the order of training molecules is unknown
     ]
 
 
-def test_claimed_and_true_doubt_of_what_campaigns_ask_stands_between_designed_and_random(tmp_path):
+def test_campaigns_stand_between_designed_and_random_in_tables(tmp_path):
     rules = ["random", worth_report.CAMPAIGNS, "averaged D, linear", "order"]
     assert set(rules) <= set(worth.RULES)
     table_of([row for rule in rules for row in rows_of(rule, 0, {20: 0.6})], tmp_path)
