@@ -40,7 +40,6 @@ ARROWS = {  # every room may also import from data and files
 NAMED_AFTER_THEIR_ROOM = {"campaign", "cli", "cluster", "datasets"}
 TESTED_WITH = {  # what has no behaviour of its own, and who uses it
     "criteria/work.py": "test_d_optimal.py",  # only a bundle of arguments; made by hand there
-    "design/steps.py": "test_criteria.py",  # only a tuple; what each criterion puts into it is tested there
 }
 
 

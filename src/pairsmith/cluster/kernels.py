@@ -2,7 +2,7 @@
 
 from numba import types
 
-from pairsmith.design.kernels import compiled
+from pairsmith.design.compiling import compiled
 
 _pread = types.ExternalFunction("pread", types.intp(types.intc, types.uintp, types.uintp, types.int64))
 

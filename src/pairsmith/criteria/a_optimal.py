@@ -6,10 +6,10 @@ import numpy as np
 
 from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats
-from pairsmith.design.exhaustive import best_pair
+from pairsmith.design.compiling import compiled
 from pairsmith.design.information import Design, terms_of
-from pairsmith.design.kernels import CANCELLED, compiled, distances
-from pairsmith.design.steps import Step, Steps
+from pairsmith.design.kernels import CANCELLED, distances
+from pairsmith.design.steps import Step, Steps, best_pair
 
 
 def steps(work: Work, k: int) -> Steps:

@@ -8,10 +8,9 @@ from scipy.sparse import csr_array
 from pairsmith.criteria.work import Work
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Rows
-from pairsmith.design.exhaustive import PAIRS_AT_ONCE, best_pair
 from pairsmith.design.information import fold, inverse_root, terms_of
 from pairsmith.design.kernels import distances
-from pairsmith.design.steps import Step, Steps
+from pairsmith.design.steps import PAIRS_AT_ONCE, Step, Steps, best_pair
 from pairsmith.design.weights import logistic_weight
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pairsmith.design.kernels import compiled
+from pairsmith.design.compiling import compiled
 
 KNOWN = 1e-12  # of two variances, below which that of the difference counts as none
 

@@ -4,8 +4,7 @@
     effects       effects of the items' own, beside their features: what is still open of them
     sparse_inverse  the inverse of a matrix that is large and sparse, for those effects
     weights       what an answer weighs under a model
-    exhaustive    the best of all remaining pairs, every one looked at
-    steps         Step: what every algorithm and criterion yields
+    steps         Step, what every algorithm and criterion yields; the best of all remaining pairs, every one looked at
     kernels       compiled loops over pairs that several rooms use
     blas          BLAS held to one thread
     compiling     how long numba was compiling

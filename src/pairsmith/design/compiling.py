@@ -2,9 +2,64 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
+
+from numba import njit
+from numba.core import event
+
+# Sums may be reassociated and fused, which is what lets them vectorise. fastmath=True would also let the
+# compiler assume that there is no inf or nan, which breaks every test for them.
+_HOW = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_cached = True
+
+
+def compiled(function: Any) -> Any:
+    """Compiled when it is first called, and kept on disk for the next process if numba finds a place there.
+
+    What is on disk is taken for stale only when the file of the function itself has changed. After a change to a
+    kernel that kernels of another file call, such as `include`, delete the __pycache__ folders of those files.
+    """
+    global _cached
+    if _cached:
+        try:
+            return _forgiving(njit(function, cache=True, **_HOW))
+        except RuntimeError:  # neither NUMBA_CACHE_DIR, nor beside this file, nor in the home folder
+            _cached = False
+            warnings.warn(
+                "there is no place that can be written to for what numba compiles, so every process compiles it again,"
+                " which takes some seconds; name a folder in the environment variable NUMBA_CACHE_DIR",
+                stacklevel=2,
+            )
+    return njit(function, **_HOW)
+
+
+def _forgiving(kernel: Any) -> Any:
+    """The kernel, for which an index of compiled code that names a class of ours by an old name counts as none.
+
+    numba would raise an AttributeError, on a machine where an earlier pairsmith has run, before it sees that the index
+    is out of date. This relies on inner names of numba's; where they change, nothing is lost but this.
+    """
+    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if file is not None and hasattr(file, "_load_index"):
+        load = file._load_index
+
+        def load_index() -> Any:
+            try:
+                return load()
+            except (AttributeError, ImportError):
+                return {}
+
+        file._load_index = load_index
+    return kernel
+
+
+def inlined(function: Any) -> Any:
+    """Part of each kernel that calls it, and compiled with that: a kernel of its own would be compiled twice over."""
+    return njit(function, inline="always", **_HOW)
 
 
 @dataclass
@@ -21,8 +76,6 @@ def compiling() -> Iterator[Compiling]:
     A kernel that was found on disk (`kernels.compiled`) is not compiled and counts for nothing. One that is compiled
     because another one calls it counts once, as part of the other.
     """
-    from numba.core import event
-
     told = Compiling()
     clock = event.TimingListener()
     try:

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pairsmith.design.kernels import compiled, include_inlined, inlined
+from pairsmith.design.compiling import compiled, inlined
+from pairsmith.design.kernels import include_inlined
 
 # Arguments that travel together; numba accepts named tuples.
 

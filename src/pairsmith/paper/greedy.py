@@ -19,10 +19,9 @@ import numpy as np
 
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Remaining
-from pairsmith.design.exhaustive import best_pair
 from pairsmith.design.information import Design
 from pairsmith.design.kernels import CANCELLED, distances
-from pairsmith.design.steps import Step, Steps
+from pairsmith.design.steps import Step, Steps, best_pair
 from pairsmith.paper import kernels
 
 _PAIRS_AT_ONCE = 1 << 18  # that one thread treats: their gains (2 MB) stay in the cache

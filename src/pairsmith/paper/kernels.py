@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.design.kernels import CANCELLED, compiled
+from pairsmith.design.compiling import compiled
+from pairsmith.design.kernels import CANCELLED
 
 NAIVE, FACTORIZATION, SCALAR = 0, 1, 2
 

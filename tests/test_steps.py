@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pairsmith.data.candidates import AllPairs, PairList, WithinGroups, remaining_pairs
-from pairsmith.design.exhaustive import best_pair
+from pairsmith.design.steps import best_pair
 
 N = 14
 VALUES = np.random.default_rng(0).integers(5, size=(N, N)).astype(float)  # many are equal
