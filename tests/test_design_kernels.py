@@ -51,7 +51,7 @@ def test_the_best_is_the_first_of_the_largest_that_may_be_picked(rows):
         taken = np.flatnonzero(rng.random(len(rows)) < 0.3)
         i, j = rows.pairs(np.arange(len(rows))).T
         open_ = ~full[i] & ~full[j] & ~np.isin(np.arange(len(rows)), taken) & (i >= 2) & (i < 60)
-        value, where = kernels.best(gains[rows.start[2] :], *arrays_of(rows), 2, 60, full, taken)
+        value, where = kernels.largest_gain(gains[rows.start[2] :], *arrays_of(rows), 2, 60, full, taken)
         if open_.any():
             assert value == gains[open_].max()
             assert where == np.flatnonzero(open_ & (gains == value))[0]
@@ -69,7 +69,7 @@ def test_the_root_of_an_inverse_with_one_more_term(size):
         x = X[i] - X[j]
         solved = exact_solve(X, 4.0, [], pairs, i, j)
         u, v = x @ root, np.empty(4)
-        kernels.include(root, u, float(u @ u), v)
+        kernels.update_root(root, u, float(u @ u), v)
         np.testing.assert_allclose(v, solved / np.sqrt(1 + x @ solved), rtol=1e-9, atol=1e-12 / max(1, size))
         pairs.append((i, j))
     np.testing.assert_allclose(root @ (root.T @ (X[4] - X[5])), exact_solve(X, 4.0, [], pairs, 4, 5), rtol=1e-9)

@@ -23,7 +23,7 @@ GRAPHS = {
 @pytest.mark.parametrize("few", [0, 5, 1500])
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_it_is_the_inverse(kind, few, monkeypatch):
-    monkeypatch.setattr(sparse_inverse, "_FEW", few)
+    monkeypatch.setattr(sparse_inverse, "_MAX_DENSE_ROWS", few)
     rng = np.random.default_rng(0)
     pairs = GRAPHS[kind](rng)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]

@@ -25,7 +25,7 @@ def averaged():
     """Forty items, of which three have effects that something is known of."""
     rng = np.random.default_rng(0)
     covariance = np.array([[0.9, 0.3, 0.0], [0.3, 0.8, 0.1], [0.0, 0.1, 0.5]])
-    effects = Effects.known(2.0, 40, np.array([4, 7, 20]), covariance, np.zeros((3, 3)))
+    effects = Effects.from_covariance(2.0, 40, np.array([4, 7, 20]), covariance, np.zeros((3, 3)))
     return Averaged(3 * rng.standard_normal(40), rng.standard_normal((40, 3)), effects)
 
 

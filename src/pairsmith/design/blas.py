@@ -1,4 +1,4 @@
-"""BLAS held to one thread: where threads of ours run, or matrices are so small that threads of its own are slower."""
+"""BLAS restricted to one thread, for code with threads of its own and for matrices too small to share."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ import threadpoolctl
 
 @cache
 def _blas_libraries() -> threadpoolctl.ThreadpoolController:
-    """Looked for once, which takes a millisecond."""
-    import scipy.linalg.cython_blas  # noqa: F401  (what the kernels' products call; now it is loaded to be found)
+    """Find the loaded BLAS libraries. The search takes a millisecond, so its result is cached."""
+    import scipy.linalg.cython_blas  # noqa: F401  (loads the BLAS of the kernels, so that the search finds it)
 
-    # By a thread of its own: older threadpoolctl looks in a function called from C, in which Ctrl-C would be lost.
+    # Older threadpoolctl searches in a function called from C, where Ctrl-C is lost; in another thread it is not.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(threadpoolctl.ThreadpoolController).result()
 
 
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_limit: Any = None
+_lock = threading.Lock()
+_active_blocks = 0
+_limiter: Any = None
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """BLAS with one thread while anybody works here; as it was after the last of them."""
-    global _blas_users, _blas_limit
-    with _blas_lock:
-        if _blas_users == 0:
-            _blas_limit = _blas_libraries().limit(limits=1, user_api="blas")
-        _blas_users += 1
+    """Limit BLAS to one thread inside the `with` block.
+
+    Blocks may overlap, also across threads: the last one to end restores the earlier limits.
+    """
+    global _active_blocks, _limiter
+    with _lock:
+        if _active_blocks == 0:
+            _limiter = _blas_libraries().limit(limits=1, user_api="blas")
+        _active_blocks += 1
     try:
         yield
     finally:
-        with _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                _blas_limit.restore_original_limits()
+        with _lock:
+            _active_blocks -= 1
+            if _active_blocks == 0:
+                _limiter.restore_original_limits()

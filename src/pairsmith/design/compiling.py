@@ -1,4 +1,4 @@
-"""How long numba was compiling: what a first run on a machine takes, and no later one, is told apart from the work."""
+"""How numba compiles the kernels, and how long that takes: the first run on a machine compiles, later runs do not."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from typing import Any
 from numba import njit
 from numba.core import event
 
-# Sums may be reassociated and fused, which is what lets them vectorise. fastmath=True would also let the
-# compiler assume that there is no inf or nan, which breaks every test for them.
-_HOW = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-_cached = True
+# "reassoc" and "contract" let sums vectorise. fastmath=True would also let the compiler assume that there is no inf
+# or nan, which breaks every test for them.
+_JIT_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_has_cache_folder = True
 
 
 def compiled(function: Any) -> Any:
-    """Compiled when it is first called, and kept on disk for the next process if numba finds a place there.
+    """Compile a function at its first call, and cache the result on disk if numba finds a writable folder.
 
-    What is on disk is taken for stale only when the file of the function itself has changed. After a change to a
-    kernel that kernels of another file call, such as `include`, delete the __pycache__ folders of those files.
+    numba recompiles a cached kernel only when the kernel's own file has changed. After a change to a kernel that
+    kernels in other files call, delete the __pycache__ folders of those files.
     """
-    global _cached
-    if _cached:
+    global _has_cache_folder
+    if _has_cache_folder:
         try:
-            return _forgiving(njit(function, cache=True, **_HOW))
-        except RuntimeError:  # neither NUMBA_CACHE_DIR, nor beside this file, nor in the home folder
-            _cached = False
+            return _ignore_stale_index(njit(function, cache=True, **_JIT_OPTIONS))
+        except RuntimeError:  # NUMBA_CACHE_DIR, this file's folder and the home folder are all not writable
+            _has_cache_folder = False
             warnings.warn(
-                "there is no place that can be written to for what numba compiles, so every process compiles it again,"
-                " which takes some seconds; name a folder in the environment variable NUMBA_CACHE_DIR",
+                "numba has no writable cache folder, so every process compiles the kernels again, which takes some"
+                " seconds; set the environment variable NUMBA_CACHE_DIR to a writable folder",
                 stacklevel=2,
             )
-    return njit(function, **_HOW)
+    return njit(function, **_JIT_OPTIONS)
 
 
-def _forgiving(kernel: Any) -> Any:
-    """The kernel, for which an index of compiled code that names a class of ours by an old name counts as none.
+def _ignore_stale_index(kernel: Any) -> Any:
+    """Make the kernel treat a cache index as empty if the index names a class that no longer exists.
 
-    numba would raise an AttributeError, on a machine where an earlier pairsmith has run, before it sees that the index
-    is out of date. This relies on inner names of numba's; where they change, nothing is lost but this.
+    Such an index is left by an earlier version of pairsmith. numba would raise an AttributeError before it sees that
+    the index is out of date. This relies on numba's internals; if they change, only this repair is lost.
     """
-    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    if file is not None and hasattr(file, "_load_index"):
-        load = file._load_index
+    cache_file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if cache_file is not None and hasattr(cache_file, "_load_index"):
+        load = cache_file._load_index
 
         def load_index() -> Any:
             try:
@@ -53,33 +53,33 @@ def _forgiving(kernel: Any) -> Any:
             except (AttributeError, ImportError):
                 return {}
 
-        file._load_index = load_index
+        cache_file._load_index = load_index
     return kernel
 
 
 def inlined(function: Any) -> Any:
-    """Part of each kernel that calls it, and compiled with that: a kernel of its own would be compiled twice over."""
-    return njit(function, inline="always", **_HOW)
+    """Compile a function into each kernel that calls it; a kernel of its own would be compiled twice."""
+    return njit(function, inline="always", **_JIT_OPTIONS)
 
 
 @dataclass
-class Compiling:
-    """`seconds` that numba has spent compiling kernels, known once the `with` block has ended; mostly 0."""
+class CompilationTime:
+    """The `seconds` that numba spent compiling; set when the `with` block of `compiling` ends."""
 
     seconds: float = 0.0
 
 
 @contextmanager
-def compiling() -> Iterator[Compiling]:
-    """Measure, over all threads, how much of the time of a `with` block numba compiles.
+def compiling() -> Iterator[CompilationTime]:
+    """Measure how long numba compiles, in all threads, during a `with` block.
 
-    A kernel that was found on disk (`kernels.compiled`) is not compiled and counts for nothing. One that is compiled
-    because another one calls it counts once, as part of the other.
+    Kernels that are loaded from disk are not compiled and take no time. A kernel that is compiled because another one
+    calls it counts once, as part of its caller.
     """
-    told = Compiling()
-    clock = event.TimingListener()
+    compilation = CompilationTime()
+    listener = event.TimingListener()
     try:
-        with event.install_listener("numba:compile", clock):
-            yield told
+        with event.install_listener("numba:compile", listener):
+            yield compilation
     finally:
-        told.seconds = float(clock.duration) if clock.done else 0.0
+        compilation.seconds = float(listener.duration) if listener.done else 0.0

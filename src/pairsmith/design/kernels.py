@@ -1,31 +1,31 @@
-"""Compiled inner loops over plain arrays that more than one room needs. No validation, no objects, no global state.
+"""Compiled inner loops over plain arrays that several packages need. They validate nothing and keep no state.
 
-Candidate pairs come as the arrays of `candidates.Rows`: row i holds the pairs of i with
-partner[first[i] : first[i] + count[i]], numbered from start[i].
+Candidate pairs are given by the arrays of `candidates.Rows`: row i holds the pairs of item i with the items
+partner[first[i] : first[i] + count[i]], and its pairs are numbered from start[i].
 """
 
 import numpy as np
 
 from pairsmith.design.compiling import compiled, inlined
 
-# A value got by subtraction has lost digits once it is this small beside the last one computed afresh.
+# A value updated by subtraction has lost digits once it is below this fraction of its last computation from scratch.
 CANCELLED = 1e-2
 
-_TILE = 64  # partners whose features stay in the second-level cache while 32 rows pass over them
-_STRIP = 32
+_PARTNERS_PER_TILE = 64  # their features stay in the second-level cache while the rows of a strip pass over them
+_ROWS_PER_STRIP = 32
 
 
 @compiled
 def distances(Z, partner, first, count, start, low, high, out):
-    """out[e - start[low]] = |z_i - z_j|^2 for every pair e of the rows low to high - 1.
+    """Set out[e - start[low]] = |z_i - z_j|^2 for every pair e in rows low to high - 1.
 
-    Differences are taken before squaring: |z_i|^2 + |z_j|^2 - 2 z_i'z_j would be one GEMM, but cancels for
-    near pairs. Four partners at a time share the loads of z_i (N = 3000, d = 400: 2.5 times one at a time).
+    Differences are taken before squaring, because |z_i|^2 + |z_j|^2 - 2 z_i'z_j, a single GEMM, cancels for near pairs.
+    Four partners at a time share the loads of z_i.
     """
     d = Z.shape[1]
     base = start[low]
-    for strip in range(low, high, _STRIP):
-        end = min(strip + _STRIP, high)
+    for strip in range(low, high, _ROWS_PER_STRIP):
+        end = min(strip + _ROWS_PER_STRIP, high)
         left, right, total = np.int64(2**62), np.int64(0), np.int64(0)
         for i in range(strip, end):
             if count[i] > 0:
@@ -34,15 +34,15 @@ def distances(Z, partner, first, count, start, low, high, out):
                 total += count[i]
         if total == 0:
             continue
-        # Rows of far apart groups span many tiles and fill few: then one pass a row is best.
-        tile = _TILE if total >= right - left else right - left
+        # The rows of groups that are far apart span many tiles but fill few of them; then one pass per row is faster.
+        tile = _PARTNERS_PER_TILE if total >= right - left else right - left
         for p_low in range(left, right, tile):
             for i in range(strip, end):
                 p = max(first[i], p_low)
                 p_high = min(first[i] + count[i], p_low + tile)
                 e = start[i] - base + p - first[i]
                 while p < p_high:
-                    # The rest of fewer than four goes the same way, so that equal pairs get equal sums.
+                    # The last one to three partners use the same sums, so that equal pairs get equal distances.
                     last = p_high - 1
                     j0, j1 = partner[p], partner[min(p + 1, last)]
                     j2, j3 = partner[min(p + 2, last)], partner[min(p + 3, last)]
@@ -66,7 +66,7 @@ def distances(Z, partner, first, count, start, low, high, out):
 
 @compiled
 def pair_distances(Y, Z, i, j, out):
-    """out_e = |y_i - z_j|^2."""
+    """Set out[e] = |y_i - z_j|^2 for the pairs (i[e], j[e])."""
     for e in range(len(i)):
         total = 0.0
         for c in range(Y.shape[1]):
@@ -76,13 +76,13 @@ def pair_distances(Y, Z, i, j, out):
 
 @inlined
 def include_inlined(root, u, s, v):
-    """Include x in the design A, where u = W'x and s = |u|^2: W becomes a root of (A + x x')^-1, in place.
+    """Add x x' to A: given u = W'x and s = |u|^2, turn the root W of A^-1 into a root of (A + x x')^-1, in place.
 
-    Fills v = A^-1 x / sqrt(1 + s), the v of Alg. 4, with A as it was, and overwrites u.
+    Sets v = A^-1 x / sqrt(1 + s), the v of Alg. 4 with A before the update, and overwrites u.
 
-    For any orthogonal Q, the new inverse W (I - u u' / (1 + s)) W' (Sherman-Morrison, Eq. 11) has the root W Q in which
-    the direction Q'u is shrunk by sqrt(1 + s). Q is the reflection that turns u into a column of its own, so that the
-    shrinking is a scaling and not a difference: a direction whose variance falls by 1e24 keeps its digits.
+    The new inverse is W (I - u u' / (1 + s)) W' (Sherman-Morrison, Eq. 11). For any orthogonal Q it has the root W Q
+    with the direction Q'u shrunk by sqrt(1 + s). Q is the reflection that maps u to a single column, so the shrinking
+    scales that column instead of subtracting: a direction whose variance falls by 1e24 keeps its digits.
     """
     d = len(u)
     q = np.sqrt(1 + s)
@@ -92,42 +92,45 @@ def include_inlined(root, u, s, v):
             total += root[a, b] * u[b]
         v[a] = total / q
     if s > 0:
-        own = 0  # the largest: a reflection onto a small one would cancel
+        c = 0  # the column of the largest |u_c|: a reflection onto a smaller one would cancel
         for b in range(d):
-            if abs(u[b]) > abs(u[own]):
-                own = b
-        signed = np.copysign(np.sqrt(s), u[own])
-        u[own] += signed
-        scale = 1 / (signed * u[own])
+            if abs(u[b]) > abs(u[c]):
+                c = b
+        signed = np.copysign(np.sqrt(s), u[c])
+        u[c] += signed
+        scale = 1 / (signed * u[c])
         for a in range(d):
-            image = (q * v[a] + signed * root[a, own]) * scale
+            image = (q * v[a] + signed * root[a, c]) * scale
             for b in range(d):
                 root[a, b] -= image * u[b]
-            root[a, own] = v[a] / np.sqrt(s)
+            root[a, c] = v[a] / np.sqrt(s)
 
 
 @compiled
-def include(root, u, s, v):
-    """`include_inlined` as a kernel of its own, for Python to call."""
+def update_root(root, u, s, v):
+    """Call `include_inlined` from Python."""
     include_inlined(root, u, s, v)
 
 
 @compiled
-def best(gains, partner, first, count, start, low, high, full, taken):
-    """The largest gain among the rows low to high - 1 and its pair's number: the first of equals, or -1."""
+def largest_gain(gains, partner, first, count, start, low, high, full, taken):
+    """Return the largest gain in rows low to high - 1 and its pair's number, the smallest among equals.
+
+    `gains` starts at row low. Items in `full` and pairs in `taken` are left out; if nothing remains, the number is -1.
+    """
     base = start[low]
-    largest, where = -np.inf, np.int64(-1)
+    largest, number = -np.inf, np.int64(-1)
     for i in range(low, high):
         if full[i]:
             continue
         e, p = start[i], first[i]
         for t in range(count[i]):
-            if gains[e - base + t] > largest and not full[partner[p + t]] and not _holds(taken, e + t):
-                largest, where = gains[e - base + t], e + t
-    return largest, where
+            if gains[e - base + t] > largest and not full[partner[p + t]] and not _contains(taken, e + t):
+                largest, number = gains[e - base + t], e + t
+    return largest, number
 
 
 @compiled
-def _holds(ascending, value):
+def _contains(ascending, value):
     at = np.searchsorted(ascending, value)
     return at < len(ascending) and ascending[at] == value

@@ -1,12 +1,12 @@
-"""The inverse of a large positive definite matrix that is sparse, as that of a graph of answers is.
+"""The inverse of a large sparse positive definite matrix, such as the matrix of a graph of answers.
 
-Items that were compared with a few others only are eliminated one by one, those with the fewest neighbours first: of an
-item v with pivot p and entries a_u beside it, M_uw <- M_uw - a_u a_w / p. What is left, the *core*, is small or dense
-and goes to LAPACK. Then, in the reverse order, rows of the inverse G follow from rows that are known:
+Items that were compared with only a few others are eliminated one by one, fewest neighbours first. To eliminate an
+item v with pivot p = M_vv and entries a_u = M_vu, set M_uw <- M_uw - a_u a_w / p. What remains, the *core*, is small or
+dense and goes to LAPACK. Then the rows of the inverse G are computed in reverse order, each from earlier ones:
 
     G_vu = -sum_w (a_w / p) G_wu,    G_vv = 1 / p - sum_w (a_w / p) G_wv,    w the neighbours that v had.
 
-So a row costs as much as v had neighbours, times t, instead of t^2.
+In a matrix of t rows, a row so costs t times the number of neighbours instead of t^2.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from scipy.sparse import csr_array
 
 from pairsmith.data.arrays import Floats, Ints
 
-_MOST_NEIGHBOURS = 16  # of an item that is eliminated
-_FEW = 1500  # rows: LAPACK is quick with them
-_ROWS = 64  # mirrored at a time; of larger squares on the diagonal more would be computed and thrown away
+_MAX_NEIGHBOURS = 16  # of an item that is eliminated
+_MAX_DENSE_ROWS = 1500  # up to which LAPACK inverts the whole matrix quickly
+_ROWS_PER_BLOCK = 64  # mirrored together; larger blocks on the diagonal waste more work
 
 
 class _Eliminated(NamedTuple):
@@ -34,74 +34,77 @@ class _Eliminated(NamedTuple):
 
 
 def inverse(M: csr_array) -> tuple[Floats, Ints, float]:
-    """G = M^-1 for the rows and columns in the order returned with it, and log det M."""
+    """Return G = M^-1 with its rows and columns reordered, that order, and log det M."""
     t = M.shape[0]
-    gone = _eliminate(entries := _entries(M)) if t > _FEW else []
-    core = np.setdiff1d(np.arange(t), [each.item for each in gone])
-    order = np.concatenate([core, [each.item for each in reversed(gone)]]).astype(np.int64)
+    eliminated = _eliminate(entries := _entries_by_row(M)) if t > _MAX_DENSE_ROWS else []
+    core = np.setdiff1d(np.arange(t), [each.item for each in eliminated])
+    order = np.concatenate([core, [each.item for each in reversed(eliminated)]]).astype(np.int64)
     place = np.empty(t, dtype=np.int64)
     place[order] = np.arange(t)
     G = np.zeros((t, t))
     s = len(core)
-    if gone:
-        small = np.zeros((s, s))
+    if eliminated:
+        dense = np.zeros((s, s))
         for item in core.tolist():
             for other, value in entries[item].items():
-                small[place[item], place[other]] = value
+                dense[place[item], place[other]] = value
     else:
-        small = M.toarray()
-    logdet = sum(float(np.log(each.pivot)) for each in gone)
-    if s:  # LAPACK has no patience for nothing
-        small, own = dense_inverse(small)
-        logdet += own
-    G[:s, :s] = small
-    for at, (_, neighbours, shares, pivot) in enumerate(reversed(gone), start=s):
-        known = place[neighbours]
-        row = -(shares @ G[known, :at])
-        G[at, :at] = G[:at, at] = row
-        G[at, at] = 1 / pivot - shares @ row[known]
+        dense = M.toarray()
+    logdet = sum(float(np.log(each.pivot)) for each in eliminated)
+    if s:  # LAPACK refuses an empty matrix
+        dense, core_logdet = dense_inverse(dense)
+        logdet += core_logdet
+    G[:s, :s] = dense
+    for v, (_, neighbours, shares, pivot) in enumerate(reversed(eliminated), start=s):
+        w = place[neighbours]
+        row = -(shares @ G[w, :v])
+        G[v, :v] = G[:v, v] = row
+        G[v, v] = 1 / pivot - shares @ row[w]
     return G, order, logdet
 
 
-def _entries(M: csr_array) -> list[dict[int, float]]:
-    """Of each row, by column."""
+def _entries_by_row(M: csr_array) -> list[dict[int, float]]:
+    """Return a dictionary for each row that maps columns to values."""
     values, columns, start = M.data.tolist(), M.indices.tolist(), M.indptr.tolist()
     return [dict(zip(columns[low:high], values[low:high], strict=True)) for low, high in pairwise(start)]
 
 
 def _eliminate(entries: list[dict[int, float]]) -> list[_Eliminated]:
-    """Eliminate items in place, as long as one has few neighbours; in their order."""
-    waiting = [(len(row), item) for item, row in enumerate(entries)]
-    heapq.heapify(waiting)
-    gone: list[_Eliminated] = []
-    while waiting:
-        size, item = heapq.heappop(waiting)
+    """Eliminate items in place while one has few neighbours; return them in the order of elimination."""
+    queue = [(len(row), item) for item, row in enumerate(entries)]
+    heapq.heapify(queue)
+    eliminated: list[_Eliminated] = []
+    while queue:
+        size, item = heapq.heappop(queue)
         row = entries[item]
         if size != len(row) or item not in row:
-            continue  # it has other neighbours by now, and waits a second time, or is gone
-        if size > _MOST_NEIGHBOURS + 1:
+            continue  # a stale entry: the item has other neighbours now and is queued again, or it is eliminated
+        if size > _MAX_NEIGHBOURS + 1:
             break
         pivot = row.pop(item)
-        for other, value in row.items():
-            theirs = entries[other]
-            del theirs[item]
-            for third, beside in row.items():
-                theirs[third] = theirs.get(third, 0.0) - value * beside / pivot
-            heapq.heappush(waiting, (len(theirs), other))
+        for u, a_u in row.items():
+            row_u = entries[u]
+            del row_u[item]
+            for w, a_w in row.items():
+                row_u[w] = row_u.get(w, 0.0) - a_u * a_w / pivot
+            heapq.heappush(queue, (len(row_u), u))
         neighbours, values = np.array(list(row), dtype=np.int64), np.array(list(row.values()))
-        gone.append(_Eliminated(item, neighbours, values / pivot, pivot))
+        eliminated.append(_Eliminated(item, neighbours, values / pivot, pivot))
         entries[item] = {}
-    return gone
+    return eliminated
 
 
 def dense_inverse(M: Floats) -> tuple[Floats, float]:
-    """M^-1 and log det M, in the memory of M, which is symmetric: so it is, transposed, as LAPACK wants it."""
+    """Return M^-1 and log det M for a symmetric M, which is overwritten.
+
+    LAPACK wants columns stored one after the other; the transpose of M, which equals M, is stored that way.
+    """
     factor, _ = dpotrf(M.T, lower=1, overwrite_a=1)
     logdet = 2 * float(np.sum(np.log(np.diag(factor))))
-    found, _ = dpotri(factor, lower=1, overwrite_c=1)
-    for low in range(0, len(found), _ROWS):
-        high = min(low + _ROWS, len(found))
-        found[low:high, high:] = found[high:, low:high].T
-        block = found[low:high, low:high]
-        found[low:high, low:high] = np.tril(block) + np.tril(block, -1).T
-    return found.T, logdet
+    lower, _ = dpotri(factor, lower=1, overwrite_c=1)
+    for low in range(0, len(lower), _ROWS_PER_BLOCK):
+        high = min(low + _ROWS_PER_BLOCK, len(lower))
+        lower[low:high, high:] = lower[high:, low:high].T
+        block = lower[low:high, low:high]
+        lower[low:high, low:high] = np.tril(block) + np.tril(block, -1).T
+    return lower.T, logdet

@@ -1,4 +1,4 @@
-"""What an answer weighs under a model: its variance."""
+"""The weight of an answer under a model: its variance."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ from pairsmith.design.kernels import pair_distances
 
 
 def logistic_weight(score: Any) -> Floats:
-    """p (1 - p), p = 1 / (1 + exp(-score)): the variance of an answer, at most 1/4."""
+    """Return p (1 - p) for p = 1 / (1 + exp(-score)): the variance of an answer, which is at most 1/4."""
     return np.asarray(expit(score) * expit(-score))
 
 
 @dataclass(frozen=True)
 class Averaged:
-    """Weights averaged over what a model leaves open of each pair: w = k sigma'(k m), k = 1 / sqrt(1 + pi v / 8).
+    """Weights averaged over what a model leaves open: w = k sigma'(k m) with k = 1 / sqrt(1 + pi v / 8).
 
-    m and v are mean and variance of f_i - f_j under the model, and sigma' = p (1 - p) (MacKay's approximation to the
-    mean of p (1 - p)). A pair of which everything is open tells at most one bit: the factor k in front says so.
+    m and v are the mean and variance of f_i - f_j under the model, and sigma' = p (1 - p). This is MacKay's
+    approximation to the mean of p (1 - p). The factor k in front bounds what an answer can tell about a pair of which
+    nothing is known: at most one bit.
 
-    A scan knows weights of scores only. With scores least m, `least` the smallest k of all pairs, no weight is more
-    than sigma'(least m) k(v); and v is at least d_ij, which only falls, so with K(d) = k(d) d and
-    s = sigma'(least m) <= 1/4 a gain w d_ij is at most s K(d_ij). K is concave and K(0) = 0, so where that reaches g,
+    A scan can only use weights that are functions of scores, so it uses upper bounds. Let k_0 be the smallest k of all
+    pairs. With the scores k_0 m, no weight exceeds s k(v), where s = sigma'(k_0 m) <= 1/4. As v is at least d_ij,
+    which only falls, a gain w d_ij is at most s K(d_ij), where K(d) = k(d) d. K is concave and K(0) = 0, so a pair
+    whose gain reaches g has
 
         s d_ij >= s K^-1(g / s) >= K^-1(4 g) / 4 = `least_product(g)`.
 
-    So a scan with the weights s and that floor misses nothing, and what it finds is weighed as it should be.
+    So a scan with the weights s and this floor misses no pair. Its hits are then given their exact weights.
     """
 
-    mean: Floats  # of f_i
-    Z: Floats  # with v = |z_i - z_j|^2 plus what the effects leave open between the two
+    mean: Floats  # of each score f_i
+    Z: Floats  # v = |z_i - z_j|^2 plus the variance of the effects' difference
     effects: Effects | None
 
     @property
     def scores(self) -> Floats:
-        """Least m, of which weights are at least these."""
-        most = 4 * float(np.einsum("ia,ia->i", self.Z, self.Z).max())
-        most += 0.0 if self.effects is None else 2 * float(self.effects.own().max())
-        shrunk: Floats = self.mean / np.sqrt(1 + np.pi * most / 8)
-        return shrunk
+        """k_0 m: scores whose logistic weights are at least the averaged weights."""
+        max_variance = 4 * float(np.einsum("ia,ia->i", self.Z, self.Z).max())
+        max_variance += 0.0 if self.effects is None else 2 * float(self.effects.own().max())
+        scores: Floats = self.mean / np.sqrt(1 + np.pi * max_variance / 8)
+        return scores
 
     def of(self, i: Any, j: Any) -> Floats:
-        """Of pairs of items."""
+        """Return the weights of pairs of items."""
         first, second = np.atleast_1d(i), np.atleast_1d(j)
         v = np.empty(len(first))
         pair_distances(self.Z, self.Z, first, second, v)
@@ -59,10 +61,10 @@ class Averaged:
 
     @staticmethod
     def least_product(gain: Any) -> Any:
-        """K^-1(4 g) / 4: v with v / sqrt(1 + pi v / 8) = 4 g, over 4."""
+        """Return the smallest s d_ij of a pair whose gain reaches `gain`: K^-1(4 gain) / 4."""
         return gain * (np.pi * gain + np.sqrt((np.pi * gain) ** 2 + 16)) / 4
 
     @staticmethod
     def most_gain(product: Any) -> Any:
-        """K(4 p) / 4: undoes `least_product`."""
+        """Return the largest gain of a pair with this s d_ij: K(4 product) / 4, the inverse of `least_product`."""
         return product / np.sqrt(1 + np.pi * product / 2)
