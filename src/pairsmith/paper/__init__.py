@@ -1,6 +1,6 @@
-"""The paper's eight greedy algorithms, readable beside the paper.
+"""The paper's eight greedy algorithms, written to be read beside the paper.
 
-greedy    the algorithms, each a rule (how a gain is known) times a search (how the largest is found), and their
-          table, ALGORITHMS
+greedy    the algorithms, each a rule (how a gain is computed) times a search (how the largest is found), and their
+          registry, ALGORITHMS
 kernels   their compiled loops
 """

@@ -1,10 +1,10 @@
-"""The paper's eight greedy algorithms (Sections 4 and 5, Appendix A), readable beside the paper.
+"""The paper's eight greedy algorithms (Sections 4 and 5, Appendix A), written to be read beside the paper.
 
-Two axes. A *rule* says how a pair's proxy gain d_e = x_e'A^-1 x_e is known at the current step: naive, through a
-factorization, or by scalar updates. A *search* finds the largest: exhaustively, or lazily through a heap of
-stale gains, which submodularity makes upper bounds. Each algorithm is a generator of steps; all eight
-give the greedy sequence, the smaller (i, j) among gains that are equal in floating point. They keep the paper's
-complexity, so that their timings mean what the paper's mean.
+An algorithm is a rule times a search. A *rule* computes a pair's proxy gain d_e = x_e'A^-1 x_e at the current step:
+naively, through a factorization, or by scalar updates. A *search* finds the largest gain: exhaustively, or lazily with
+a heap of stale gains, which are upper bounds by submodularity. Each algorithm is a generator of steps. All eight yield
+the greedy sequence, with the smaller (i, j) first among gains that are equal in floating point. They keep the paper's
+complexity, so that their timings can be compared with the paper's.
 """
 
 from __future__ import annotations
@@ -24,53 +24,55 @@ from pairsmith.design.kernels import CANCELLED, distances
 from pairsmith.design.steps import Step, Steps, best_pair
 from pairsmith.paper import kernels
 
-_PAIRS_AT_ONCE = 1 << 18  # that one thread treats: their gains (2 MB) stay in the cache
-_DIFFERENCES_AT_ONCE = 1 << 12  # pairs whose difference vectors are multiplied with the root together
-_EVALUATIONS_AT_ONCE = 1 << 20  # of the lazy search, between two looks at the outside world
+_PAIRS_PER_TASK = 1 << 18  # of a thread: their gains (2 MB) stay in its cache
+_DIFFERENCES_PER_PRODUCT = 1 << 12  # difference vectors that are multiplied with the root together
+_EVALUATIONS_PER_CALL = 1 << 20  # of the lazy search, so that Python can handle an interrupt in between
 
 
 @dataclass
 class Run:
-    """What an algorithm works on, and what it counts on the way."""
+    """The inputs of an algorithm, and the diagnostics it fills in."""
 
     design: Design
     remaining: Remaining
     k: int
     threads: int
-    diagnostics: dict[str, Any]  # "evaluations" counts gains computed
+    diagnostics: dict[str, Any]  # "evaluations" counts the gains computed
 
     def __post_init__(self) -> None:
         self.diagnostics["evaluations"] = 0
 
     def row_arrays(self) -> tuple[Any, ...]:
+        """Return the arrays of the candidate rows, as the kernels take them."""
         rows = self.remaining.rows
         return rows.partner, rows.first, rows.count, rows.start
 
 
 class Naive:
-    """d_e = x_e'A^-1 x_e from scratch, O(d^2) a pair (Alg. 2, Alg. 6)."""
+    """Compute d_e = x_e'A^-1 x_e from scratch, in O(d^2) per pair (Alg. 2, Alg. 6)."""
 
     code = kernels.NAIVE
-    threads = False  # the work is one GEMM after another, and BLAS has threads of its own
+    threads = False  # each step is a sequence of GEMMs, for which BLAS has its own threads
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     def gains(self, low: int, high: int, out: Floats) -> Floats:
+        """Return the gains of the pairs in rows low to high - 1."""
         rows, design = self.run.remaining.rows, self.run.design
         begin, end = rows.start[low], rows.start[high]
-        for at in range(begin, end, _DIFFERENCES_AT_ONCE):
-            i, j = rows.pairs(np.arange(at, min(at + _DIFFERENCES_AT_ONCE, end))).T
+        for number in range(begin, end, _DIFFERENCES_PER_PRODUCT):
+            i, j = rows.pairs(np.arange(number, min(number + _DIFFERENCES_PER_PRODUCT, end))).T
             projected = (design.X[i] - design.X[j]) @ design.root
-            out[at - begin : at - begin + len(i)] = np.einsum("ed,ed->e", projected, projected)
+            out[number - begin : number - begin + len(i)] = np.einsum("ed,ed->e", projected, projected)
         return out[: end - begin]
 
     def update(self, v: Floats) -> None:
-        """Nothing is kept between steps: the next gains come from the new root."""
+        """Do nothing: the next gains are computed from the new root."""
 
 
 class Factorization:
-    """d_e = |z_i - z_j|^2 with z = U x and A^-1 = U'U factorized at each step, O(d) a pair (Alg. 3)."""
+    """Compute d_e = |z_i - z_j|^2 in O(d) per pair, with z = U x and A^-1 = U'U factorized at each step (Alg. 3)."""
 
     code = kernels.FACTORIZATION
     threads = True
@@ -80,16 +82,18 @@ class Factorization:
         self.Z = run.design.whiten(run.design.factor())
 
     def update(self, v: Floats) -> None:
+        """Whiten the features anew after a pick."""
         self.run.design.whiten(self.run.design.factor(), out=self.Z)
 
     def gains(self, low: int, high: int, out: Floats) -> Floats:
+        """Return the gains of the pairs in rows low to high - 1."""
         start = self.run.remaining.rows.start
         distances(self.Z, *self.run.row_arrays(), low, high, out)
         return out[: start[high] - start[low]]
 
 
 class Scalar:
-    """d_e <- d_e - (v'x_i - v'x_j)^2 for every pair at each step, O(1) a pair (Alg. 4)."""
+    """Update d_e <- d_e - (v'x_i - v'x_j)^2 for every pair at each step, in O(1) per pair (Alg. 4)."""
 
     code = kernels.SCALAR
     threads = True
@@ -98,47 +102,52 @@ class Scalar:
         self.run = run
         self.all_gains = np.empty(len(run.remaining.rows))
         self.from_scratch = Factorization(run)
-        self.computed_at = np.inf
-        self.rho: Floats | None = None
+        self.largest_from_scratch = np.inf
+        self.rho: Floats | None = None  # None: compute the next gains from scratch
 
     def cancelled(self, largest: float) -> bool:
-        """Whether subtraction has eaten the digits (gains collapse when k passes d); then the next gains are afresh."""
+        """Return whether subtraction has cost too many digits; if so, compute the next gains from scratch.
+
+        This happens when the gains collapse, as k passes d.
+        """
         if self.rho is None:
-            self.computed_at = largest
-        elif largest < CANCELLED * self.computed_at:
+            self.largest_from_scratch = largest
+        elif largest < CANCELLED * self.largest_from_scratch:
             self.from_scratch.update(self.rho)
             self.rho = None
             return True
         return False
 
     def update(self, v: Floats) -> None:
+        """Compute rho = X v, by which the next gains fall."""
         self.rho = self.run.design.X @ v
         self.rho_partner = self.rho[self.run.remaining.rows.partner]
 
     def gains(self, low: int, high: int, out: Floats) -> Floats:
+        """Update the stored gains of the pairs in rows low to high - 1, and return them."""
         _, first, count, start = self.run.row_arrays()
-        kept = self.all_gains[start[low] : start[high]]
+        stored = self.all_gains[start[low] : start[high]]
         if self.rho is None:
-            return self.from_scratch.gains(low, high, kept)
-        kernels.subtract_squares(kept, self.rho, self.rho_partner, first, count, start, low, high)
-        return kept
+            return self.from_scratch.gains(low, high, stored)
+        kernels.subtract_squares(stored, self.rho, self.rho_partner, first, count, start, low, high)
+        return stored
 
 
 Rule = Naive | Factorization | Scalar
 
 
-def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
-    """FindMax over every remaining pair at each step (Alg. 1)."""
-    run = Run(*problem)
+def exhaustive_search(make_rule: type[Rule], *inputs: Any) -> Steps:
+    """Run FindMax over every remaining pair at each step (Alg. 1)."""
+    run = Run(*inputs)
     rule = make_rule(run)
-    with best_pair(run.remaining, run.threads if rule.threads else 1, _PAIRS_AT_ONCE) as best:
+    with best_pair(run.remaining, run.threads if rule.threads else 1, _PAIRS_PER_TASK) as find_best:
         while True:
-            i, j, largest = best(rule.gains)
+            i, j, largest = find_best(rule.gains)
             run.diagnostics["evaluations"] += len(run.remaining.rows)
             if isinstance(rule, Scalar) and rule.cancelled(largest):
                 continue
             if i < 0:
-                return  # every pair that is left has an item at its cap
+                return  # every remaining pair has an item at its cap
             run.design.note_rounding(largest, run.design.terms())
             gain, v = run.design.add(i, j)
             run.remaining.take(i, j)
@@ -146,13 +155,13 @@ def exhaustive(make_rule: type[Rule], *problem: Any) -> Steps:
             rule.update(v)
 
 
-def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
-    """A heap of stale gains; only what surfaces is brought up to date (Alg. 5 to 8).
+def lazy_search(make_rule: type[Rule], *inputs: Any, memoize: bool = False) -> Steps:
+    """Keep a heap of stale gains, and update only the gains that come to its top (Alg. 5 to 8).
 
-    With `memoize`, z_i and rho_li are computed when a pair first needs them; without it, for all items at each
-    step. The heap takes 20 bytes a pair, and 24 with the scalar rule.
+    With `memoize`, z_i and rho_li are computed when a pair first needs them; without it, for all items at each step.
+    The heap takes 20 bytes per pair, or 24 with the scalar rule.
     """
-    run = Run(*problem)
+    run = Run(*inputs)
     design, remaining = run.design, run.remaining
     rule = make_rule.code
     n, d = design.X.shape
@@ -160,7 +169,7 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
     size = len(heap.gain)
 
     Z = np.zeros((n, d) if rule != kernels.NAIVE else (0, d))
-    fresh = np.full(n, -1, dtype=np.int32)
+    Z_step = np.full(n, -1, dtype=np.int32)
     V = np.zeros((run.k, d))
     rho = np.full((n, run.k) if rule == kernels.SCALAR else (0, 0), np.nan)
 
@@ -168,28 +177,28 @@ def lazy(make_rule: type[Rule], *problem: Any, memoize: bool = False) -> Steps:
         factor = design.root if rule == kernels.SCALAR else design.factor()
         if rule == kernels.FACTORIZATION and step and not memoize:
             design.whiten(factor, out=Z)
-            fresh[:] = step
-        known = kernels.GainSources(design.X, factor, Z, fresh, V, rho)
-        pair = -2
-        while pair == -2:
+            Z_step[:] = step
+        sources = kernels.GainSources(design.X, factor, Z, Z_step, V, rho)
+        pair = kernels.UNFINISHED
+        while pair == kernels.UNFINISHED:
             pair, size, evaluations = kernels.lazy_maximum(
-                heap, size, step, remaining.full, rule, known, _EVALUATIONS_AT_ONCE
+                heap, size, step, remaining.full, rule, sources, _EVALUATIONS_PER_CALL
             )
             run.diagnostics["evaluations"] += evaluations
-        if pair == -1:
+        if pair == kernels.NO_PAIR:
             return
         i, j = divmod(int(pair), n)
         terms = design.terms()
-        exact, V[step] = design.add(i, j)
-        design.note_rounding(np.expm1(exact), terms)
+        gain, V[step] = design.add(i, j)
+        design.note_rounding(np.expm1(gain), terms)
         remaining.take(i, j)
-        yield Step(i, j, exact, design.logdet)
+        yield Step(i, j, gain, design.logdet)
         if rule == kernels.SCALAR and not memoize:
             rho[:, step] = design.X @ V[step]
 
 
 def _heap(make_rule: type[Rule], run: Run) -> kernels.Heap:
-    """PreProcessing of Alg. 5: every remaining pair with its gain at step 0."""
+    """Return a heap of every remaining pair with its gain at step 0 (PreProcessing of Alg. 5)."""
     rows = run.remaining.rows
     rule = make_rule(run) if make_rule is Naive else Factorization(run)
     gain, code = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
@@ -199,33 +208,35 @@ def _heap(make_rule: type[Rule], run: Run) -> kernels.Heap:
         kernels.fill_codes(code, *run.row_arrays(), *block)
 
     with ThreadPoolExecutor(run.threads) as pool:
-        list((pool.map if rule.threads and run.threads > 1 else map)(fill, run.remaining.rows.blocks(_PAIRS_AT_ONCE)))
+        list((pool.map if rule.threads and run.threads > 1 else map)(fill, rows.blocks(_PAIRS_PER_TASK)))
     run.diagnostics["evaluations"] += len(rows)
     if len(run.remaining.taken):
         gain, code = np.delete(gain, run.remaining.taken), np.delete(code, run.remaining.taken)
     kernels.heapify(gain, code)
-    since, afresh = np.zeros(len(gain), dtype=np.int32), np.zeros(0, dtype=np.float32)
+    step, scratch_gain = np.zeros(len(gain), dtype=np.int32), np.zeros(0, dtype=np.float32)
     if make_rule is Scalar:
-        with np.errstate(over="ignore"):  # infinite: then such an entry is computed afresh each time
-            afresh = gain.astype(np.float32)
-    return kernels.Heap(gain, code, since, afresh)
+        with np.errstate(over="ignore"):  # an infinite gain is computed from scratch each time
+            scratch_gain = gain.astype(np.float32)
+    return kernels.Heap(gain, code, step, scratch_gain)
 
 
 @dataclass(frozen=True)
 class Algorithm:
+    """An algorithm of the paper, with the memory it needs."""
+
     short: str  # the paper's abbreviation
-    run: Callable[..., Steps]  # (design, remaining, k, threads, diagnostics)
-    bytes_per_pair: int  # memory that grows with the number of candidates
-    bytes_per_item_and_step: int = 0  # memory that grows with N times k
+    run: Callable[..., Steps]  # takes (design, remaining, k, threads, diagnostics)
+    bytes_per_pair: int  # for each candidate pair
+    bytes_per_item_and_step: int = 0  # for each of N times k
 
 
 ALGORITHMS = {
-    "naive": Algorithm("NG", partial(exhaustive, Naive), 0),
-    "factorization": Algorithm("FG", partial(exhaustive, Factorization), 0),
-    "scalar": Algorithm("SG", partial(exhaustive, Scalar), 8),
-    "naive-lazy": Algorithm("NL", partial(lazy, Naive), 20),
-    "factorization-lazy": Algorithm("FLP", partial(lazy, Factorization), 20),
-    "factorization-lazy-memo": Algorithm("FLM", partial(lazy, Factorization, memoize=True), 20),
-    "scalar-lazy": Algorithm("SLP", partial(lazy, Scalar), 24, 8),
-    "scalar-lazy-memo": Algorithm("SLM", partial(lazy, Scalar, memoize=True), 24, 8),
+    "naive": Algorithm("NG", partial(exhaustive_search, Naive), 0),
+    "factorization": Algorithm("FG", partial(exhaustive_search, Factorization), 0),
+    "scalar": Algorithm("SG", partial(exhaustive_search, Scalar), 8),
+    "naive-lazy": Algorithm("NL", partial(lazy_search, Naive), 20),
+    "factorization-lazy": Algorithm("FLP", partial(lazy_search, Factorization), 20),
+    "factorization-lazy-memo": Algorithm("FLM", partial(lazy_search, Factorization, memoize=True), 20),
+    "scalar-lazy": Algorithm("SLP", partial(lazy_search, Scalar), 24, 8),
+    "scalar-lazy-memo": Algorithm("SLM", partial(lazy_search, Scalar, memoize=True), 24, 8),
 }
