@@ -84,7 +84,7 @@ def test_some_items_may_be_elsewhere(features):
 
 
 def test_blocks_are_all_rows_in_order_as_they_are_stored(features, monkeypatch):
-    monkeypatch.setattr(module, "_NUMBERS_IN_A_BLOCK", 10 * D)
+    monkeypatch.setattr(module, "_NUMBERS_PER_BLOCK", 10 * D)
     for own in (features, features.centred(CENTER)):
         found = own.over_blocks(lambda low, block: (low, block))
         assert [low for low, _ in found] == [0, 10, 20, 30, 40, 50]
@@ -98,7 +98,7 @@ def test_how_many_rows_make_a_block_stays_what_it_is():
 
 
 def test_extremes_are_of_each_column_and_over_all_blocks(features, monkeypatch):
-    monkeypatch.setattr(module, "_NUMBERS_IN_A_BLOCK", 10 * D)
+    monkeypatch.setattr(module, "_NUMBERS_PER_BLOCK", 10 * D)
     high, low = extremes(features)
     assert high.dtype == low.dtype == np.float64
     assert high.tolist() == [max(column) for column in WHOLE.T.tolist()]

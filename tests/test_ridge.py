@@ -17,7 +17,7 @@ def test_auto_is_the_papers_share_of_the_mean_norm(monkeypatch):
     X = np.random.default_rng(0).standard_normal((23, 4)) * [1, 10, 0.1, 3]
     expected = 1e-5 * sum(sum(value**2 for value in row) ** 0.5 for row in X.tolist()) / 23
     assert ridge_of("auto", X) == pytest.approx(expected, rel=1e-14)
-    monkeypatch.setattr(features_module, "_NUMBERS_IN_A_BLOCK", 20)  # five rows a block
+    monkeypatch.setattr(features_module, "_NUMBERS_PER_BLOCK", 20)  # five rows a block
     assert ridge_of("auto", X) == pytest.approx(expected, rel=1e-14)
 
 

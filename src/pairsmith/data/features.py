@@ -1,7 +1,7 @@
-"""The items' features, wherever they are: one protocol, and its two implementations in this process.
+"""The items' features, wherever they are stored: a protocol, and its implementations in this process.
 
-The third, features that only the workers of a cluster have, is `pairsmith.cluster.features.OnWorkers`. What users pass
-is checked in `user_features`, for missing numbers (NaN) too.
+`pairsmith.cluster.features.OnWorkers` implements it for features that only the workers of a cluster have. Features are
+checked by `user_features`, also for missing numbers (NaN).
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats
 
-COMFORTABLE = 1 << 29  # bytes of features that may be copied without a thought
-_NUMBERS_IN_A_BLOCK = 1 << 22  # of `over_blocks`
-_NUMBERS_AT_ONCE = 1 << 18  # of `rows` and `project`: what one thread treats at a time stays in its cache
+COMFORTABLE = 1 << 29  # bytes up to which features are copied
+_NUMBERS_PER_BLOCK = 1 << 22  # in `over_blocks`
+_NUMBERS_PER_CALL = 1 << 18  # of `rows` and `project`, so that they stay in the cache of a thread
 
 Result = TypeVar("Result")
-Which = Any  # items by an array of row numbers, or by a slice
+Which = Any  # the items that are meant: an array of row numbers, or a slice
 
 
 class Features(Protocol):
-    """An (N, d) table of numbers, of which parts are asked for."""
+    """An (N, d) table of numbers, which is read in parts."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """As they are stored."""
+        """The type of the stored numbers."""
 
     @property
     def center(self) -> Floats | float:
-        """What `rows` and `project` have subtracted from what is stored."""
+        """The numbers, one per column, that `rows` and `project` subtract from the stored features."""
 
     @property
     def rows_at_once(self) -> int:
-        """How many rows one call of `rows` or `project` is best asked for."""
+        """The number of rows for which a call of `rows` or `project` is most efficient."""
 
     def rows(self, which: Which) -> Floats:
-        """The features of these items, less the center, in float64."""
+        """Return the features of some items minus the center, in float64."""
 
     def project(self, which: Which, *factors: Floats) -> Floats:
-        """rows(which) times each factor in turn, computed where the features are."""
+        """Return rows(which) times each factor in turn, computed where the features are stored."""
 
     def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-        """of_block(number of its first row, block) for all blocks of rows, in order, computed where they are.
+        """Call of_block(first row, block) for each block of rows, where it is stored; return the results in order.
 
-        Blocks are as they are stored: of the type they have there, and with nothing subtracted.
+        Blocks hold the stored numbers: in their own type, without subtracting the center.
         """
 
     def centred(self, center: Floats) -> Self:
-        """The same features, of which `rows` and `project` are less this center."""
+        """Return the same features with another center."""
 
 
 class InMemory:
-    """Features in float64, of a size that may be copied: the center is subtracted once, not at every call."""
+    """Features in float64 that are small enough to copy: the center is subtracted once, not at every call."""
 
     def __init__(self, array: Floats, center: Floats | float = 0.0) -> None:
         self.array, self.center = array, center
         self._centred: Floats = array - center if np.any(center) else array
         self.shape: tuple[int, int] = (array.shape[0], array.shape[1])
         self.dtype = array.dtype
-        self.rows_at_once = max(1, _NUMBERS_AT_ONCE // array.shape[1])
+        self.rows_at_once = max(1, _NUMBERS_PER_CALL // array.shape[1])
 
     def rows(self, which: Which) -> Floats:
         chosen: Floats = self._centred[which]
@@ -82,13 +82,13 @@ class InMemory:
 
 
 class TooLargeToCopy:
-    """Features of any numeric type, in memory or mapped from a file: turned into float64 where they are used."""
+    """Features of any numeric type, in memory or mapped from a file, of which only the rows in use become float64."""
 
     def __init__(self, array: npt.NDArray[Any], center: Floats | float = 0.0) -> None:
         self.array, self.center = array, center
         self.shape: tuple[int, int] = (array.shape[0], array.shape[1])
         self.dtype = array.dtype
-        self.rows_at_once = max(1, _NUMBERS_AT_ONCE // array.shape[1])
+        self.rows_at_once = max(1, _NUMBERS_PER_CALL // array.shape[1])
 
     def rows(self, which: Which) -> Floats:
         chosen: Floats = np.subtract(self.array[which], self.center, dtype=np.float64)
@@ -105,7 +105,7 @@ class TooLargeToCopy:
 
 
 class Shifted:
-    """Features of which those of some items are elsewhere: item i at its row plus shift[place[i]], if place[i] >= 0."""
+    """Features with offsets for some items: row i is shifted by shift[place[i]] where place[i] >= 0."""
 
     def __init__(self, features: Features, place: npt.NDArray[np.int32], shift: Floats) -> None:
         self.features, self.place, self.shift = features, place, shift
@@ -113,12 +113,12 @@ class Shifted:
         self.center = features.center
 
     def rows(self, which: Which) -> Floats:
-        found, at = self.features.rows(which), self.place[which]
-        some = np.flatnonzero(at >= 0)
-        if len(some):
-            found = found.copy()  # it may be a view of what is stored
-            found[some] += self.shift[at[some]]
-        return found
+        rows, place = self.features.rows(which), self.place[which]
+        shifted = np.flatnonzero(place >= 0)
+        if len(shifted):
+            rows = rows.copy()  # `rows` may be a view of the stored features
+            rows[shifted] += self.shift[place[shifted]]
+        return rows
 
     def project(self, which: Which, *factors: Floats) -> Floats:
         return reduce(np.matmul, factors, self.rows(which))
@@ -131,34 +131,34 @@ class Shifted:
 
 
 def from_array(array: npt.NDArray[Any]) -> InMemory | TooLargeToCopy:
-    """A numeric (N, d) array as features: copied to float64 where it is not and the copy is small."""
+    """Return a numeric (N, d) array as features. If float64 numbers would take little memory, convert it to them."""
     if array.size * 8 <= COMFORTABLE:
         return InMemory(np.ascontiguousarray(array, dtype=np.float64))
     return TooLargeToCopy(array)
 
 
 def over_blocks(array: npt.NDArray[Any], of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-    """of_block(number of its first row, block) for the blocks of an array: what is large is never copied whole."""
+    """Call of_block(first row, block) for each block of rows of an array, so that no copy is as large as the array."""
     step = rows_in_a_block(array.shape[1])
     return [of_block(low, array[low : low + step]) for low in range(0, len(array), step)]
 
 
 def rows_in_a_block(d: int) -> int:
-    """How many rows of d numbers make a block. Fingerprints are of these blocks, so it stays what it is."""
-    return max(1, _NUMBERS_IN_A_BLOCK // d)
+    """Return the number of rows in a block. It must never change, because stored fingerprints are of these blocks."""
+    return max(1, _NUMBERS_PER_BLOCK // d)
 
 
 def extremes(features: Features) -> tuple[Floats, Floats]:
-    """The largest and the smallest number in each column."""
-    found = features.over_blocks(_extremes)
-    high = np.max([most for most, _ in found], axis=0).astype(np.float64)
-    return high, np.min([least for _, least in found], axis=0).astype(np.float64)
+    """Return the largest and the smallest number of each column."""
+    blocks = features.over_blocks(_block_extremes)
+    largest = np.max([largest for largest, _ in blocks], axis=0).astype(np.float64)
+    return largest, np.min([smallest for _, smallest in blocks], axis=0).astype(np.float64)
 
 
-def _extremes(_low: int, block: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _block_extremes(_low: int, block: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return block.max(axis=0), block.min(axis=0)
 
 
 def some_rows(features: Features, about: int) -> Floats:
-    """About that many rows, evenly spread over the items."""
+    """Return about this many rows, evenly spaced over the items."""
     return features.rows(slice(None, None, -(-features.shape[0] // about)))

@@ -1,4 +1,4 @@
-"""Hashes of contents. They are in checkpoints, so what they are made of stays what it is."""
+"""Hashes of contents. Checkpoints store them, so the way they are computed must not change."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from pairsmith.data.features import Features
 
-_BYTES_AT_ONCE = 1 << 24
+_BYTES_PER_UPDATE = 1 << 24
 
 
 def of_arrays(*arrays: npt.NDArray[Any]) -> str:
-    """A hash of these arrays' shapes, types and contents."""
-    hashed = _hash()
+    """Return a hash of the shapes, types and contents of arrays."""
+    hashed = _new_hash()
     for array in arrays:
         hashed.update(f"{array.shape}{array.dtype}".encode())
-        step = max(1, _BYTES_AT_ONCE // max(1, array[:1].nbytes))
+        step = max(1, _BYTES_PER_UPDATE // max(1, array[:1].nbytes))
         for low in range(0, len(array), step):
             part = array[low : low + step]
             hashed.update(np.ascontiguousarray(part + 0.0 if part.dtype.kind == "f" else part).data)  # -0.0 is 0.0
@@ -26,19 +26,19 @@ def of_arrays(*arrays: npt.NDArray[Any]) -> str:
 
 
 def of_features(features: Features) -> str:
-    """A hash of the numbers, whatever their type and wherever they are."""
-    hashed = _hash()
-    for block in features.over_blocks(_of_block):
+    """Return a hash of the features' numbers. It does not depend on their type or on where they are stored."""
+    hashed = _new_hash()
+    for block in features.over_blocks(_hash_block):
         hashed.update(block)
     return hashed.hexdigest()
 
 
-def _of_block(_low: int, block: npt.NDArray[Any]) -> bytes:
-    hashed = _hash()
+def _hash_block(_low: int, block: npt.NDArray[Any]) -> bytes:
+    hashed = _new_hash()
     hashed.update(f"{block.shape}".encode())
     hashed.update(np.ascontiguousarray(np.asarray(block, dtype=np.float64) + 0.0).data)
     return hashed.digest()
 
 
-def _hash() -> hashlib.blake2b:
+def _new_hash() -> hashlib.blake2b:
     return hashlib.blake2b(digest_size=16)

@@ -1,20 +1,20 @@
-"""How much memory there is, asked before any is taken."""
+"""The memory that is available, which is checked before large allocations."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-_LEAST = 1 << 28  # bytes that every machine is taken to have, whatever it says of itself
+_MIN_BYTES = 1 << 28  # assumed even if a machine reports less
 
 
 def available_memory() -> int:
-    """Bytes that can be had: what the machine has free, or what the container is allowed."""
+    """Return the available memory in bytes: what the machine has free, or what its container still allows."""
     import psutil
 
-    there = int(psutil.virtual_memory().available)
+    available = int(psutil.virtual_memory().available)
     try:
         limit, used = (Path(f"/sys/fs/cgroup/memory.{name}").read_text() for name in ("max", "current"))
-        there = min(there, int(limit) - int(used))
-    except (OSError, ValueError):  # no such container, or no limit
+        available = min(available, int(limit) - int(used))
+    except (OSError, ValueError):  # no container, or one without a limit
         pass
-    return max(there, _LEAST)
+    return max(available, _MIN_BYTES)

@@ -1,4 +1,4 @@
-"""Names of items, and values, as people see them."""
+"""Texts as they are shown to people."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ MAX_SHOWN = 40  # characters of a value in an error message
 
 
 def printable(text: str) -> str:
-    """This text for a terminal: what is no printable character, such as the start of a colour code, as its escape."""
+    """Escape the characters that a terminal would not print, such as the start of a colour code."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shortened(text: str, longest: int) -> str:
-    """At most so many characters; what is left out of a long text is in its middle, as names differ at their ends."""
+    """Shorten a text to a length by cutting out its middle, since similar names differ at their ends."""
     if len(text) <= longest:
         return text
     end = (longest - 1) // 2

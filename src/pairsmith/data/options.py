@@ -1,4 +1,4 @@
-"""Single values that users pass (whole numbers, names, threads, seeds), checked: an error is one line."""
+"""Checks of single values that users pass: whole numbers, names, threads, seeds. Each error is one line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 
 def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
-    """One of the choices, or an error that lists them; `name` is the argument that it speaks of."""
+    """Return the value if it is one of the choices. The error calls it `name` and lists the choices."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
-        shown = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
-        raise ValueError(f"{name}: {shown} is unknown; choose one of {', '.join(choices)}")
+        described = repr(value) if isinstance(value, str) else f"a value of type {type(value).__name__}"
+        raise ValueError(f"{name}: {described} is unknown; choose one of {', '.join(choices)}")
     return value
 
 
 def as_whole(value: Any, name: str, least: int = 1) -> int:
-    """A whole number of at least 1, or `least`."""
+    """Return a whole number of at least `least`."""
     try:
         if isinstance(value, bool | np.bool_):
             raise TypeError
@@ -32,21 +32,21 @@ def as_whole(value: Any, name: str, least: int = 1) -> int:
 
 
 def as_positive(value: Any, name: str) -> float:
-    """A positive number."""
+    """Return a positive, finite number as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
 def as_share(value: Any, name: str) -> float:
-    """A number between 0 and 1."""
+    """Return a number between 0 and 1, both excluded, as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
         raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
     return float(value)
 
 
 def as_threads(n_jobs: int | None) -> int:
-    """How many threads: None or -1 for all cores, -2 for all but one."""
+    """Return the number of threads: None and -1 mean all cores, -2 all but one."""
     import joblib
 
     cores: int = joblib.cpu_count()
@@ -58,7 +58,7 @@ def as_threads(n_jobs: int | None) -> int:
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """A source of random numbers from a seed."""
+    """Return a random number generator from a seed or a generator."""
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
@@ -68,7 +68,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 
 def as_refinements(certify: bool | int) -> int | None:
-    """How many refinements of a certificate's bound; None for no certificate at all."""
+    """Return the number of refinements of the certificate's bound, or None for no certificate."""
     if isinstance(certify, bool | np.bool_):
         return 0 if certify else None
     try:

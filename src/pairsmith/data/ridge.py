@@ -1,4 +1,4 @@
-"""The objective's lambda: chosen where users do not, and checked to be one that float64 can work with."""
+"""The ridge: the lambda of the information matrix, chosen by default and checked against the scale of X."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from pairsmith.data.features import Features
 
 
 def as_ridge(ridge: float | str, features: Features, bounds: tuple[Floats, Floats]) -> float:
-    """The objective's lambda as a number that float64 can work with at the scale of X; `bounds` are its extremes."""
+    """Return the ridge as a number, after checking that float64 can work with it at the scale of X.
+
+    `bounds` are the largest and smallest number of each column.
+    """
     high, low = bounds
     largest = float(max(high.max(), -low.min()))
     if largest > 1e152 or 0 < largest < 1e-152:
@@ -34,7 +37,7 @@ def as_ridge(ridge: float | str, features: Features, bounds: tuple[Floats, Float
             raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}") from None
         if not (np.isfinite(lam) and lam > 0):
             raise ValueError(f"ridge must be a positive number, got {ridge!r}")
-    # The largest gain is about spread^2 / ridge; it must neither overflow nor vanish.
+    # The largest gain is about spread^2 / ridge. It must neither overflow nor vanish.
     spread = float((high - low).max())
     if spread > 0:
         exponent = 2 * np.log10(spread) - np.log10(lam)
