@@ -62,7 +62,7 @@ def test_what_is_no_pair(read):
     with pytest.raises(ValueError, match="pairs: row 1 pairs item 4 with itself; remove it"):
         read([(0, 1), (4, 4), (5, 5)], "pairs")
     for values in ([1, 2], [(1, 2, 3)], [[[1, 2]]]):
-        with pytest.raises(ValueError, match=r"pairs must have two columns, one pair a row; got shape"):
+        with pytest.raises(ValueError, match=r"pairs must have two columns, one pair per row; got shape"):
             read(values, "pairs")
 
 

@@ -19,7 +19,7 @@ def test_what_is_right_is_taken():
     ("call", "message"),
     [
         (lambda: as_name("c", "kind", ["a", "b"]), "kind: 'c' is unknown; choose one of a, b"),
-        (lambda: as_name(3, "kind", ["a", "b"]), "kind: a value of type int is unknown"),
+        (lambda: as_name(3, "kind", ["a", "b"]), "kind: a int is unknown"),
         (lambda: as_whole(1.5, "k"), "k must be a whole number, got 1.5"),
         (lambda: as_whole(True, "k"), "k must be a whole number, got True"),
         (lambda: as_whole(0, "k"), "k must be at least 1, got 0"),

@@ -1,4 +1,4 @@
-"""What arrays are called here, and checks of those that users pass as row numbers."""
+"""Names for array types, and checks of arrays that users pass, most of them row numbers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-EXACT = 2**53  # beyond it float64 cannot tell whole numbers apart
-LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e6  # of an answer that counts; beyond them rounding would change what is learned
+EXACT = 2**53  # float64 does not hold every whole number beyond it
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e6  # of an answer, unless it is 0; beyond them rounding would change the fit
 
 
 def size_if_whole(value: Any) -> int:
-    """The absolute value of a whole number; 0 for anything else."""
+    """Return the absolute value of a whole number, and 0 for anything else."""
     return abs(int(value)) if isinstance(value, int | np.integer) else 0
 
 
 def refuse_masked(values: Any, name: str) -> None:
-    """Refuse a masked array, or a list of them: numpy would go on with what the mask hides."""
+    """Refuse a masked array, or a list of them: numpy would use the values that the mask hides."""
     parts = values if isinstance(values, list | tuple) else ()
     if np.ma.isMaskedArray(values) or any(np.ma.isMaskedArray(part) for part in parts):
-        raise ValueError(f"{name} is a masked array; fill in or leave out what is masked and pass a plain array")
+        raise ValueError(f"{name} is a masked array; fill in or drop the masked values and pass a plain array")
 
 
 def as_items(values: npt.ArrayLike, name: str) -> Ints:
-    """Whole row numbers, whatever holds them; `name` is the argument that the error speaks of."""
+    """Return row numbers as an integer array, whatever type holds them; errors call the argument `name`."""
     refuse_masked(values, name)
     try:
         array: npt.NDArray[Any] = np.asarray(values)
@@ -50,17 +50,17 @@ def as_items(values: npt.ArrayLike, name: str) -> Ints:
 
 
 def as_pairs(values: npt.ArrayLike, name: str) -> Ints:
-    """An (M, 2) array with i < j in each row; self-pairs are refused."""
+    """Return pairs as an (M, 2) array with i < j in each row; refuse pairs of an item with itself."""
     return np.sort(as_ordered_pairs(values, name), axis=1)
 
 
 def as_ordered_pairs(values: npt.ArrayLike, name: str) -> Ints:
-    """An (M, 2) array of pairs as they were given: the first item is who an outcome speaks of. No self-pairs."""
+    """Return pairs as an (M, 2) array without changing their order, which outcomes refer to; refuse self-pairs."""
     array = as_items(values, name)
     if array.size == 0:
         return np.zeros((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"{name} must have two columns, one pair a row; got shape {array.shape}")
+        raise ValueError(f"{name} must have two columns, one pair per row; got shape {array.shape}")
     same = array[:, 0] == array[:, 1]
     if np.any(same):
         row = int(np.argmax(same))
@@ -69,21 +69,21 @@ def as_ordered_pairs(values: npt.ArrayLike, name: str) -> Ints:
 
 
 def check_items(array: Ints, n: int, name: str) -> None:
-    """Refuse row numbers outside 0..n-1."""
+    """Refuse row numbers outside 0 to n - 1."""
     outside = (array < 0) | (array >= n)
     if np.any(outside):
         raise ValueError(f"{name} holds {array[outside][0]}, but the rows of X are numbered 0 to {n - 1}")
 
 
 def one_for_each(values: npt.ArrayLike, name: str, of: str) -> npt.NDArray[np.object_]:
-    """A plain list, as objects; `of` says in the error what there is one for."""
-    found = np.asarray(values, dtype=object)
-    if isinstance(values, str) or found.ndim != 1:
+    """Return a plain list as an array of objects; its error says that there must be one for each `of`."""
+    objects = np.asarray(values, dtype=object)
+    if isinstance(values, str) or objects.ndim != 1:
         raise ValueError(f"{name} must be a list with one for each {of}")
-    return found
+    return objects
 
 
 def improper_weights(weights: Floats) -> Bools:
-    """Which are neither 0 nor between the least and the most that an answer may weigh."""
+    """Return where weights are neither 0 nor between the smallest and the largest weight of an answer."""
     proper: Bools = (weights == 0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
     return ~proper

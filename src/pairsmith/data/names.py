@@ -12,16 +12,16 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def shortened(text: str, longest: int) -> str:
-    """Shorten a text to a length by cutting out its middle, since similar names differ at their ends."""
-    if len(text) <= longest:
+def shortened(text: str, max_length: int) -> str:
+    """Cut the middle out of a text that is longer than `max_length`; similar names tend to differ at their ends."""
+    if len(text) <= max_length:
         return text
-    end = (longest - 1) // 2
-    return f"{text[: longest - 1 - end]}…{text[len(text) - end :]}"
+    end = (max_length - 1) // 2
+    return f"{text[: max_length - 1 - end]}…{text[len(text) - end :]}"
 
 
 def quoted(value: Any) -> str:
     """Return a value as error messages show it: text in quotes, and long values without their middle."""
     if isinstance(value, str):
-        return repr(shortened(str(value), MAX_SHOWN))  # numpy has texts that show their type
+        return repr(shortened(str(value), MAX_SHOWN))  # str(), because the repr of numpy's texts shows their type
     return shortened(str(value), MAX_SHOWN)

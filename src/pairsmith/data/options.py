@@ -13,7 +13,7 @@ def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
     """Return the value if it is one of the choices. The error calls it `name` and lists the choices."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
-        described = repr(value) if isinstance(value, str) else f"a value of type {type(value).__name__}"
+        described = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
         raise ValueError(f"{name}: {described} is unknown; choose one of {', '.join(choices)}")
     return value
 

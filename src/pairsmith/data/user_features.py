@@ -1,4 +1,4 @@
-"""What users pass as features: arrays, data frames and tables with ids, checked once, at the door."""
+"""Checks of the features that users pass: arrays, data frames and tables with ids."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from pairsmith.data.features import Features, from_array, over_blocks
 
 
 def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
-    """What users pass as X, checked, and its items' ids if it names them."""
+    """Check X as users pass it; return its features, and the ids of its items or None."""
     columns = None
     if isinstance(X, str | os.PathLike):
-        raise ValueError(f"X is a path, {X}; read it first, or give a client whose workers can")
+        raise ValueError(f"X is a path, {X}; read it first, or pass a client whose workers can read it")
     _refuse_lazy(X)
     if hasattr(X, "tocsr"):
         raise ValueError("X is a sparse matrix; pass X.toarray()")
-    X, names = without_ids(X)
-    check_exact(X, names)
+    X, index = without_ids(X)
+    check_exact(X, index)
     ids = None
-    if names is not None:
-        ids = np.empty(len(names), dtype=object)
-        ids[:] = names.to_list()
+    if index is not None:
+        ids = np.empty(len(index), dtype=object)
+        ids[:] = index.to_list()
     if _is_frame(X):
         X, columns = _from_frame(X)
     try:
@@ -38,14 +38,14 @@ def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
             array = array.astype(np.float64)
     check_shape(array.shape, array.dtype)
     features = from_array(array)
-    check_finite(features, columns, names)
+    check_finite(features, columns, index)
     if ids is not None:
         check_ids(ids)
     return features, ids
 
 
 def check_shape(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Refuse what is no table of numbers with at least two items and a feature."""
+    """Refuse anything but a table of numbers with at least two items and one feature."""
     if len(shape) != 2:
         hint = "; use X.reshape(-1, 1) for a single feature" if len(shape) == 1 else ""
         raise ValueError(f"X must have two dimensions, items and features; got shape {shape}{hint}")
@@ -55,36 +55,35 @@ def check_shape(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     if n < 2:
         raise ValueError(f"X has {n} item{'s' * (n != 1)}; at least two are needed to form a pair")
     if dtype.kind not in "biuf":
-        raise ValueError(f"X must be numeric, got {dtype} values; drop or encode what is not a number")
+        raise ValueError(f"X must be numeric, got {dtype} values; drop or encode values that are not numbers")
 
 
-def check_finite(features: Features, columns: list[Any] | None = None, names: Any = None) -> None:
-    """Refuse missing and infinite numbers; `columns` and `names` (of items) are for the error to speak of."""
-    holes = [found for found in features.over_blocks(_not_finite) if found]
-    if not holes:
+def check_finite(features: Features, columns: list[Any] | None = None, ids: Any = None) -> None:
+    """Refuse missing and infinite numbers. The error names the column by `columns` and the item by `ids`, if known."""
+    blocks = [block for block in features.over_blocks(_not_finite) if block]
+    if not blocks:
         return
-    row, at, missing = min(holes, key=lambda hole: hole.row).first
-    count = sum(int((hole.missing if missing else hole.infinite)[at]) for hole in holes)
-    others = int(np.sum(sum(hole.missing + hole.infinite for hole in holes) > 0)) - 1
-    kind = f"missing value{'s' * (count != 1)} (NaN)" if missing else f"infinite value{'s' * (count != 1)}"
-    item = "" if names is None else f" (item {names[row : row + 1].to_list()[0]!r})"
-    also = f", and {others} more column{'s' * (others > 1)} such" if others else ""
+    row, column, is_missing = min(blocks, key=lambda block: block.row).first
+    count = sum(int((block.missing if is_missing else block.infinite)[column]) for block in blocks)
+    others = int(np.sum(sum(block.missing + block.infinite for block in blocks) > 0)) - 1
+    kind = f"missing value{'s' * (count != 1)} (NaN)" if is_missing else f"infinite value{'s' * (count != 1)}"
+    also = f", and {others} more column{'s' * (others > 1)} with such values" if others else ""
     raise ValueError(
-        f"X: column {at if columns is None else columns[at]!r} has {count} {kind}, the first at row {row}{item}{also};"
-        " fill them in, or leave out the rows or the column"
+        f"X: column {column if columns is None else columns[column]!r} has {count} {kind}, the first at row"
+        f" {row}{_item(row, ids)}{also}; fill them in, or leave out the rows or the column"
     )
 
 
 def without_ids(X: Any) -> tuple[Any, Any]:
-    """X without the ids of its items, and these as a pandas index, None where there are none.
+    """Return X without its items' ids, and the ids as a pandas index, or None if there are none.
 
-    They are the column `id` of a pandas or polars frame or an Arrow table, or else an index that does more than count
-    the rows. What is no frame comes back as it is; an Arrow table comes back as a frame.
+    Ids are the column `id` of a pandas or polars frame or an Arrow table, or else an index that does more than count
+    the rows. An Arrow table is returned as a frame. Anything that is not a frame is returned unchanged.
     """
     if type(X).__module__.startswith("pyarrow") and hasattr(X, "to_pandas"):
         import pandas as pd
 
-        X = X.to_pandas(types_mapper=pd.ArrowDtype)  # which keeps whole numbers whole where some are missing
+        X = X.to_pandas(types_mapper=pd.ArrowDtype)  # ArrowDtype keeps integers next to missing values
     if not _is_frame(X):
         return X, None
     columns = list(X.columns)
@@ -96,22 +95,22 @@ def without_ids(X: Any) -> tuple[Any, Any]:
         if _is_polars(X):
             return X.drop("id"), pd.Index(X["id"].to_list())
         return X.drop(columns="id"), pd.Index(X["id"], name=None)
-    return X, None if _is_polars(X) or _plain(X.index) else X.index
+    return X, None if _is_polars(X) or _counts_rows(X.index) else X.index
 
 
 def checked_table(X: Any) -> tuple[Any, Any]:
-    """X without its items' ids, and these, for an estimator of scikit-learn, which checks what is not checked here.
+    """Return X without its items' ids, and the ids, for an estimator, which leaves other checks to scikit-learn.
 
-    Refused are masks, whole numbers that float64 cannot hold, and missing or infinite numbers.
+    Masked arrays, whole numbers that float64 cannot hold, and missing or infinite numbers are refused here.
     """
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is a path, {X}; read it first")
     _refuse_lazy(X)
-    X, names = without_ids(X)
-    check_exact(X, names)
+    X, index = without_ids(X)
+    check_exact(X, index)
     columns = list(X.columns) if _is_frame(X) else None
     numbers: Any = None
-    with suppress(TypeError, ValueError, OverflowError):  # of what is no table of numbers scikit-learn speaks
+    with suppress(TypeError, ValueError, OverflowError):  # scikit-learn refuses what is not numeric
         if columns is not None and not _is_polars(X):
             if all(getattr(dtype, "kind", "O") != "c" for dtype in X.dtypes):
                 numbers = X.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -119,10 +118,10 @@ def checked_table(X: Any) -> tuple[Any, Any]:
             array: Any = np.asarray(X.to_numpy() if columns is not None else X)
             numbers = array.astype(np.float64, copy=False) if array.dtype.kind in "biufO" else None
     if numbers is not None and numbers.ndim == 2 and numbers.size:
-        check_finite(from_array(numbers), columns, names)
+        check_finite(from_array(numbers), columns, index)
     if numbers is None and columns is not None:
         _refuse_words(X)
-    return X, names
+    return X, index
 
 
 def _refuse_lazy(X: Any) -> None:
@@ -130,12 +129,12 @@ def _refuse_lazy(X: Any) -> None:
         raise ValueError("X is a lazy frame; pass X.collect()")
     if hasattr(X, "to_dask_array"):
         raise ValueError(
-            "X is a Dask data frame; pass X.compute(), or X.to_dask_array(lengths=True) where select is given a client"
+            "X is a Dask data frame; pass X.compute(), or X.to_dask_array(lengths=True) if you also pass a client"
         )
 
 
 def _refuse_words(frame: Any) -> None:
-    """Name the first column of a frame whose values are no numbers."""
+    """Refuse a frame with a column that is not numeric, and name the first such column."""
     for name, column in _columns(frame):
         try:
             np.asarray(column.to_list(), dtype=np.float64)
@@ -145,108 +144,107 @@ def _refuse_words(frame: Any) -> None:
             ) from None
 
 
-def check_exact(X: Any, names: Any = None) -> None:
-    """Refuse masks, and whole numbers that float64 cannot hold; `names` are the items' ids, for the error to speak of.
+def check_exact(X: Any, ids: Any = None) -> None:
+    """Refuse masked arrays and whole numbers that float64 cannot hold; the error names the item by `ids`, if known.
 
-    What is wrong with X otherwise is for others to say.
+    Features that are wrong in other ways pass, so that the caller's own checks can refuse them.
     """
     refuse_masked(X, "X")
-    found: list[Any] = []
+    places: list[Any] = []
     if _is_frame(X):
-        found = [(_inexact_row(column), name) for name, column in _columns(X)]
-        found = [place for place in found if place[0] is not None]
+        places = [(row, name) for name, column in _columns(X) if (row := _inexact_row(column)) is not None]
     else:
         try:
             array: Any = np.asarray(X)
             if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= EXACT):
-                array = np.array(X, dtype=object)  # whole numbers that became fractions, being beside some
+                array = np.array(X, dtype=object)  # numpy may have rounded whole numbers next to fractions
         except (TypeError, ValueError, OverflowError):
             return
         if array.ndim == 2 and array.size and array.dtype.kind in "iuO":
-            found = [place for place in over_blocks(array, _inexact) if place is not None]
-    _refuse_inexact(found, names)
+            places = [place for place in over_blocks(array, _inexact_place) if place is not None]
+    _refuse_inexact(places, ids)
 
 
 def check_exact_features(features: Features) -> None:
     """Refuse whole numbers that float64 cannot hold, in features that are stored as whole numbers."""
     if features.dtype.kind in "iu":
-        _refuse_inexact([place for place in features.over_blocks(_inexact) if place is not None], None)
+        _refuse_inexact([place for place in features.over_blocks(_inexact_place) if place is not None], None)
 
 
-def _refuse_inexact(found: list[Any], names: Any) -> None:
-    if found:
-        row, at = found[0]
+def _refuse_inexact(places: list[Any], ids: Any) -> None:
+    if places:
+        row, column = places[0]
         raise ValueError(
-            f"X holds a whole number beyond 2^53 at {_place(row, at, names)}, which float64 cannot tell from its"
-            " neighbours; subtract an offset first"
+            f"X holds a whole number beyond 2^53 at row {row}{_item(row, ids)}, column {column!r}, which float64 cannot"
+            " tell from its neighbours; subtract an offset first"
         )
 
 
 def _inexact_row(column: Any) -> int | None:
-    """The row of the first whole number beyond 2^53 in a column of a frame."""
+    """Return the row of the first whole number beyond 2^53 in a column of a frame, or None."""
     kind = column.dtype.kind if hasattr(column.dtype, "kind") else "i" if column.dtype.is_integer() else "f"
     if kind != "O" and (kind not in "iu" or max(size_if_whole(column.max()), size_if_whole(column.min())) <= EXACT):
         return None
     return next((row for row, value in enumerate(column.to_list()) if size_if_whole(value) > EXACT), None)
 
 
-def _inexact(low: int, block: npt.NDArray[Any]) -> tuple[int, int] | None:
-    """The first whole number beyond 2^53 in a block of rows, by row and column."""
+def _inexact_place(low: int, block: npt.NDArray[Any]) -> tuple[int, int] | None:
+    """Return the row and column of the first whole number beyond 2^53 in a block of rows, or None."""
     if block.dtype.kind != "O" and max(int(block.max()), -int(block.min())) <= EXACT:
         return None
-    return next(((low + row, at) for (row, at), value in np.ndenumerate(block) if size_if_whole(value) > EXACT), None)
+    return next(((low + row, j) for (row, j), value in np.ndenumerate(block) if size_if_whole(value) > EXACT), None)
 
 
-def _place(row: int, column: Any, names: Any) -> str:
-    item = "" if names is None else f" (item {names[row : row + 1].to_list()[0]!r})"
-    return f"row {row}{item}, column {column!r}"
+def _item(row: int, ids: Any) -> str:
+    """Name the item of a row for an error message, if there are ids."""
+    return "" if ids is None else f" (item {ids[row : row + 1].to_list()[0]!r})"
 
 
-class _Holes(NamedTuple):
-    """What is not finite in a block of rows."""
+class _NotFinite(NamedTuple):
+    """The missing and infinite numbers of a block of rows."""
 
-    row: int  # of the first of them
+    row: int  # of the first of them, in row-major order
     column: int
-    missing: npt.NDArray[np.int64]  # in each column
+    missing: npt.NDArray[np.int64]  # counts per column
     infinite: npt.NDArray[np.int64]
 
     @property
     def first(self) -> tuple[int, int, bool]:
-        """Its row, its column, and whether it is missing rather than infinite."""
+        """The row and column of the first of them, and whether its column has missing numbers."""
         return self.row, self.column, bool(self.missing[self.column])
 
 
-def _not_finite(low: int, block: npt.NDArray[Any]) -> _Holes | None:
+def _not_finite(low: int, block: npt.NDArray[Any]) -> _NotFinite | None:
     finite = np.isfinite(block)
     if finite.all():
         return None
-    row, column = (int(at) for at in np.argwhere(~finite)[0])
+    row, column = (int(index) for index in np.argwhere(~finite)[0])
     missing = np.isnan(block)
-    return _Holes(low + row, column, missing.sum(axis=0), (~finite & ~missing).sum(axis=0))
+    return _NotFinite(low + row, column, missing.sum(axis=0), (~finite & ~missing).sum(axis=0))
 
 
 def check_unique(ids: npt.NDArray[Any]) -> None:
-    """Refuse ids that are missing, or that two items share."""
+    """Refuse missing ids, and ids that two items share."""
     import pandas as pd
 
     try:
-        missing, again = pd.isna(ids), pd.Series(ids).duplicated()
+        missing, repeated = pd.isna(ids), pd.Series(ids).duplicated()
     except TypeError:
         raise ValueError("X has ids that are not plain values; use text or numbers") from None
     if np.any(missing):
-        raise ValueError(f"X has no id at row {int(np.argmax(missing))}; give every item one")
-    if again.any():
-        raise ValueError(f"X has more than one item with the id {ids[int(np.argmax(again))]!r}; ids must be unique")
+        raise ValueError(f"X has no id at row {int(np.argmax(missing))}; give every item an id")
+    if repeated.any():
+        raise ValueError(f"X has more than one item with the id {ids[int(np.argmax(repeated))]!r}; ids must be unique")
 
 
 def check_ids(ids: npt.NDArray[Any]) -> None:
-    """Refuse ids that are missing, or that people could not tell apart."""
+    """Refuse missing and repeated ids, and ids that differ only by spaces, which people cannot tell apart."""
     import pandas as pd
 
     check_unique(ids)
-    bare = pd.Series([name.strip() if isinstance(name, str) else name for name in ids], dtype=object)
-    if (again := bare.duplicated()).any():
-        one, other = ids[bare == bare[int(np.argmax(again))]][:2]
+    stripped = pd.Series([name.strip() if isinstance(name, str) else name for name in ids], dtype=object)
+    if (repeated := stripped.duplicated()).any():
+        one, other = ids[stripped == stripped[int(np.argmax(repeated))]][:2]
         raise ValueError(f"X has the ids {one!r} and {other!r}, which differ only by spaces; rename one")
 
 
@@ -259,17 +257,17 @@ def _is_polars(frame: Any) -> bool:
 
 
 def _columns(frame: Any) -> list[tuple[Any, Any]]:
-    """The columns of a frame with their names, which need not be unique."""
+    """Return the columns of a frame with their names, which need not be unique."""
     names = list(frame.columns)
-    series = frame.get_columns() if _is_polars(frame) else [frame.iloc[:, at] for at in range(len(names))]
+    series = frame.get_columns() if _is_polars(frame) else [frame.iloc[:, number] for number in range(len(names))]
     return list(zip(names, series, strict=True))
 
 
 def _from_frame(frame: Any) -> tuple[Any, list[Any]]:
-    """A pandas or polars frame's features and column names."""
+    """Return the numbers and the column names of a pandas or polars frame."""
     polars, columns = _is_polars(frame), _columns(frame)
     numbers = np.empty((len(frame), len(columns)))
-    for at, (name, column) in enumerate(columns):
+    for number, (name, column) in enumerate(columns):
         if polars:
             numeric = column.dtype.is_numeric() or str(column.dtype) == "Boolean"
         else:
@@ -277,12 +275,12 @@ def _from_frame(frame: Any) -> tuple[Any, list[Any]]:
         if not numeric:
             raise ValueError(f"X: column {name!r} is not numeric ({column.dtype}); drop it or turn it into numbers")
         if polars:
-            numbers[:, at] = [np.nan if value is None else float(value) for value in column.to_list()]
+            numbers[:, number] = [np.nan if value is None else float(value) for value in column.to_list()]
         else:
-            numbers[:, at] = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            numbers[:, number] = column.to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers, [name for name, _ in columns]
 
 
-def _plain(index: Any) -> bool:
-    """Whether a pandas index only counts the rows 0, 1, 2, ..."""
+def _counts_rows(index: Any) -> bool:
+    """Return whether a pandas index only counts the rows 0, 1, 2, ..."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
