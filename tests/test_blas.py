@@ -14,7 +14,7 @@ def blas_threads():
 
 
 @pytest.mark.usefixtures("two_blas_threads")
-def test_one_thread_until_the_last_has_left():
+def test_blas_has_one_thread_until_the_last_block_ends():
     before = blas_threads()
     with blas.single_threaded_blas():
         with blas.single_threaded_blas():
@@ -23,8 +23,8 @@ def test_one_thread_until_the_last_has_left():
     assert blas_threads() == before
 
 
-def test_an_interrupt_while_blas_is_looked_for_is_not_lost(monkeypatch):
-    def look():
+def test_an_interrupt_during_the_search_for_blas_is_not_lost(monkeypatch):
+    def search():
         @ctypes.CFUNCTYPE(None)
         def called_from_c():
             os.kill(os.getpid(), signal.SIGINT)
@@ -32,7 +32,7 @@ def test_an_interrupt_while_blas_is_looked_for_is_not_lost(monkeypatch):
 
         called_from_c()
 
-    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", look)
+    monkeypatch.setattr(threadpoolctl, "ThreadpoolController", search)
     blas._blas_libraries.cache_clear()
     try:
         with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ from pairsmith import Design
 
 
 @given(st.integers(2, 12), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1e-2, 1.0, 1e4]))
-def test_every_part_agrees_with_the_matrix_itself(n, d, seed, ridge):
+def test_root_gains_and_logdet_match_the_information_matrix(n, d, seed, ridge):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     labeled = rng.integers(n, size=rng.integers(4))
@@ -41,7 +41,7 @@ def test_every_part_agrees_with_the_matrix_itself(n, d, seed, ridge):
     )
 
 
-def test_many_earlier_comparisons_are_folded_in_chunks():
+def test_more_labels_and_comparisons_than_a_chunk_give_the_same_logdet():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 4))
     compared = np.array([rng.choice(50, 2, replace=False) for _ in range(10_000)])
@@ -52,7 +52,7 @@ def test_many_earlier_comparisons_are_folded_in_chunks():
     assert Design(X, 0.1, labeled, compared).logdet == pytest.approx(expected, rel=1e-12)
 
 
-def test_five_hundred_pairs_past_the_dimension_stay_accurate():
+def test_logdet_stays_accurate_for_far_more_pairs_than_dimensions():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((200, 40))
     design = Design(X, 1e-4, np.arange(5))
@@ -65,7 +65,7 @@ def test_five_hundred_pairs_past_the_dimension_stay_accurate():
 @pytest.mark.parametrize("ridge", [1e-12, 1e-4, 1e6])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_against_exact_arithmetic(ridge, scale, offset):
+def test_logdet_matches_exact_arithmetic(ridge, scale, offset):
     rng = np.random.default_rng(2)
     X = scale * rng.standard_normal((8, 4)) + offset
     pairs = [(0, 1), (2, 3), (0, 4), (5, 6), (6, 7), (1, 2)]
@@ -78,7 +78,7 @@ def test_against_exact_arithmetic(ridge, scale, offset):
 
 
 def random_scales(seed):
-    """Items whose columns, and often rows too, differ by up to 30 orders of magnitude, turned or not."""
+    """Return a problem whose columns, and often rows, differ by up to 30 orders of magnitude, rotated or not."""
     rng = np.random.default_rng(seed)
     orders = rng.choice([0, 4, 8, 16, 30])
     X = rng.standard_normal((6, 3)) * 10.0 ** rng.uniform(-orders / 2, orders / 2, 3)
@@ -91,15 +91,15 @@ def random_scales(seed):
 
 
 @pytest.mark.slow
-def test_what_rounding_moves_is_said():
-    """By exact arithmetic: how far picks fall short of the best, and gains are off, where nothing was said of it."""
+def test_picks_without_a_warning_are_the_best_in_exact_arithmetic():
+    """Without a warning about rounding, each pick must be (nearly) the best one, and its gain must be right."""
     silent = 0
     for seed in range(120):
         X, ridge, labeled, compared = random_scales(seed)
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             selection = ps.select(X, 3, ridge=ridge, labeled=labeled, comparisons=compared)
-        if told:
+        if warned:
             continue
         silent += 1
         picked = []
@@ -112,11 +112,11 @@ def test_what_rounding_moves_is_said():
             assert float(worth[pair]) >= (1 - 1e-6) * float(max(worth.values())), f"seed {seed}: another pair is better"
             assert gain == pytest.approx(np.log1p(float(worth[pair])), rel=1e-6), f"seed {seed}: the gain is wrong"
             picked.append(pair)
-    assert silent > 90  # most of them are no trouble, and a warning there would be none
+    assert silent > 90  # most problems are harmless, so a warning for each of them would say nothing
 
 
 def test_a_small_column_keeps_its_digits_beside_a_large_one():
-    """Labelled rows of 1e21 took every digit from a column of 1e-10."""
+    """Labelled rows of 1e21 must not take the digits of a column of 1e-10."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((6, 4)) * [1e-10, 1.0, 1e10, 1e21]
     design = Design(X, 1.0, np.array([0, 1, 2]))
@@ -127,8 +127,8 @@ def test_a_small_column_keeps_its_digits_beside_a_large_one():
         assert float(u @ u) == pytest.approx(float(exact), rel=1e-9)
 
 
-def test_a_stretched_design_is_that_of_the_stretched_matrix():
-    """Information doubled along one direction and halved along another; the first design stays as it was."""
+def test_stretching_scales_the_information_of_a_copy_along_directions():
+    """The information is doubled, halved and tripled along three directions; the original does not change."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((30, 3))
     design = Design(X, 0.5, np.arange(6))

@@ -1,4 +1,4 @@
-"""Against NumPy's inverse, for graphs of answers of all kinds."""
+"""Compare sparse inverses with NumPy's, for several kinds of graphs of answers."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("few", [0, 5, 1500])
+@pytest.mark.parametrize("max_dense_rows", [0, 5, 1500])
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_it_is_the_inverse(kind, few, monkeypatch):
-    monkeypatch.setattr(sparse_inverse, "_MAX_DENSE_ROWS", few)
+def test_inverse_and_logdet_match_numpy(kind, max_dense_rows, monkeypatch):
+    monkeypatch.setattr(sparse_inverse, "_MAX_DENSE_ROWS", max_dense_rows)
     rng = np.random.default_rng(0)
     pairs = GRAPHS[kind](rng)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -39,6 +39,6 @@ def test_it_is_the_inverse(kind, few, monkeypatch):
     assert logdet == pytest.approx(np.linalg.slogdet(M)[1])
 
 
-def test_nobody_was_compared():
+def test_the_inverse_of_an_empty_matrix_is_empty():
     G, order, logdet = inverse(csr_array((0, 0)))
     assert (G.shape, len(order), logdet) == ((0, 0), 0, 0.0)

@@ -67,7 +67,7 @@ HOLES = [[1.0, np.nan, 0.0], [np.nan, 2.0, 0.5], [3.0, np.nan, 1.0], [4.0, np.na
     [
         (
             np.array(HOLES),
-            r"column 1 has 3 missing .*\(NaN\), the first at row 0, and 1 more column with such values; fill",
+            r"column 1 has 3 missing values \(NaN\), the first at row 0, and 1 more column with such values; fill",
         ),
         (pd.DataFrame(HOLES, columns=list("abc")), "column 'b' has 3 missing values .* at row 0, and 1 more"),
         (pd.DataFrame(HOLES, columns=list("abc"), index=list("pqrs")), r"'b' has 3 .* row 0 \(item 'p'\)"),
