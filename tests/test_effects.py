@@ -1,4 +1,4 @@
-"""Items with effects of their own, against the design that is meant: d + N columns, written out and enumerated."""
+"""Compare designs with item effects to the design they stand for: d + N columns, written out in full."""
 
 from itertools import combinations
 
@@ -24,7 +24,7 @@ COMPARED = [(0, 1), (1, 2), (7, 9), (3, 9)]
 
 
 def extended(X, effect):
-    """(x, sqrt(e) e_i) of every item."""
+    """Return the features (x, sqrt(e) e_i) of every item."""
     return np.hstack([X, np.sqrt(effect) * np.eye(len(X))])
 
 
@@ -34,7 +34,7 @@ def weights_of(scores):
 
 
 def information(X, ridge, effect, labeled=(), compared=(), scores=None):
-    """A of the extended features, the prior of an effect being 1 in its column."""
+    """Return A of the extended features; before any answer it is 1 in the column of an effect."""
     Xe, n = extended(X, effect), len(X)
     weights = np.ones((n, n)) if scores is None else weights_of(scores)
     A = np.diag(np.concatenate([np.full(X.shape[1], ridge), np.ones(n)]))
@@ -46,7 +46,7 @@ def information(X, ridge, effect, labeled=(), compared=(), scores=None):
 
 
 def assert_greedy(selection, Xe, A, weights, candidates, compared=(), cap=None):
-    """Every pick attains the largest log det of all that it could have been, and says so."""
+    """Every pick must reach the largest log det of all pairs allowed at its step, and report it."""
     picked = []
     for step, pair in enumerate(map(tuple, selection.pairs.tolist())):
         choices = allowed_pairs(candidates, compared, picked, cap)
@@ -54,10 +54,10 @@ def assert_greedy(selection, Xe, A, weights, candidates, compared=(), cap=None):
         i, j = np.array(choices).T
         apart = (Xe[i] - Xe[j]) * np.sqrt(weights[i, j])[:, None]
         after = np.linalg.slogdet(A + np.einsum("ea,eb->eab", apart, apart))[1]
-        now, mine = np.linalg.slogdet(A)[1], after[choices.index(pair)]
-        assert mine >= after.max() - 1e-9, f"step {step}: {pair} gains {mine - now}, another {after.max() - now}"
-        assert selection.gains[step] == pytest.approx(mine - now, rel=1e-7)
-        assert selection.logdet[step] == pytest.approx(mine, rel=1e-9, abs=1e-9)
+        now, reached = np.linalg.slogdet(A)[1], after[choices.index(pair)]
+        assert reached >= after.max() - 1e-9, f"step {step}: {pair} gains {reached - now}, another {after.max() - now}"
+        assert selection.gains[step] == pytest.approx(reached - now, rel=1e-7)
+        assert selection.logdet[step] == pytest.approx(reached, rel=1e-9, abs=1e-9)
         own = apart[choices.index(pair)]
         A = A + np.outer(own, own)
         picked.append(pair)
@@ -65,13 +65,19 @@ def assert_greedy(selection, Xe, A, weights, candidates, compared=(), cap=None):
 
 @pytest.mark.parametrize("pool_size", [None, 1, 20])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_pick_attains_the_maximum(kind, pool_size):
-    """All candidate kinds, with and without weights, labels and comparisons, for weak and strong effects."""
-    given, candidates = KINDS[kind]
+def test_every_pick_reaches_the_largest_gain(kind, pool_size):
+    """Try all kinds of candidates, with and without weights, labels and comparisons, with weak and strong effects."""
+    kind_options, candidates = KINDS[kind]
     for seed, effect, weighted, labeled in ((0, 0.01, False, []), (1, 1, True, [0, 4]), (2, 25.0, False, [5])):
         rng = np.random.default_rng(seed)
         X, ridge, scores = rng.standard_normal((14, 1 + seed)), 0.3, None
-        options = {**given, "labeled": labeled, "comparisons": COMPARED, "pool_size": pool_size, "n_jobs": 1 + seed % 2}
+        options = {
+            **kind_options,
+            "labeled": labeled,
+            "comparisons": COMPARED,
+            "pool_size": pool_size,
+            "n_jobs": 1 + seed % 2,
+        }
         if weighted:
             model = ps.BradleyTerry(1.0).fit(X, rng.integers(2, size=14))
             options |= {"model": model, "objective": "local-d-optimal"}
@@ -84,53 +90,56 @@ def test_every_pick_attains_the_maximum(kind, pool_size):
         assert_greedy(selection, extended(X, effect), A, weights, candidates, COMPARED, options.get("max_per_item"))
 
 
-def largest_gains(Xe, A, weights, pairs, gone):
-    """For each of these picks its w d, and the largest of all pairs that are left, by inverses of A."""
-    gone, mine, best = gone.copy(), [], []
+def largest_gains(Xe, A, weights, pairs, closed):
+    """Return w d of each pick, and the largest w d of all open pairs at its step, from inverses of A."""
+    closed, reached, best = closed.copy(), [], []
     for i, j in pairs:
         C = Xe @ np.linalg.solve(A, Xe.T)
         d = weights * (np.diag(C)[:, None] + np.diag(C)[None, :] - 2 * C)
-        mine.append(d[i, j])
-        best.append(np.where(gone, -np.inf, d).max())
+        reached.append(d[i, j])
+        best.append(np.where(closed, -np.inf, d).max())
         A = A + weights[i, j] * np.outer(Xe[i] - Xe[j], Xe[i] - Xe[j])
-        gone[i, j] = True
-    return np.array(mine), np.array(best)
+        closed[i, j] = True
+    return np.array(reached), np.array(best)
 
 
-def taken(n, pairs):
-    gone = np.tril(np.ones((n, n), dtype=bool))
+def closed_pairs(n, pairs):
+    """Return a matrix that is True where (i, j) is not a pair i < j, or one of these pairs."""
+    closed = np.tril(np.ones((n, n), dtype=bool))
     for i, j in pairs:
-        gone[min(i, j), max(i, j)] = True
-    return gone
+        closed[min(i, j), max(i, j)] = True
+    return closed
 
 
 @pytest.mark.parametrize("pool_size", [1, 200, 5000])
 @pytest.mark.parametrize("effect", [1e-3, 1.0, 50.0])
-def test_at_the_engines_scale(effect, pool_size):
-    """Screened in float32, for items that are touched and such that are not, over many scans."""
+def test_picks_of_many_scans_with_touched_and_untouched_items_are_greedy(effect, pool_size):
+    """These problems are large enough for the engine to screen in float32."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((130, 6)) + 5
     compared = np.sort(rng.permutation(130)[:40].reshape(20, 2), axis=1)
     k = 12 if pool_size == 1 else 30
     selection = ps.select(X, k, ridge=0.1, item_effects=effect, comparisons=compared, pool_size=pool_size)
     A = information(X, 0.1, effect, (), compared)
-    mine, best = largest_gains(extended(X, effect), A, np.ones((130, 130)), selection.pairs, taken(130, compared))
-    np.testing.assert_allclose(mine, best, rtol=1e-9)
-    np.testing.assert_allclose(selection.gains, np.log1p(mine), rtol=1e-9)
+    reached, best = largest_gains(
+        extended(X, effect), A, np.ones((130, 130)), selection.pairs, closed_pairs(130, compared)
+    )
+    np.testing.assert_allclose(reached, best, rtol=1e-9)
+    np.testing.assert_allclose(selection.gains, np.log1p(reached), rtol=1e-9)
     other = ps.select(X, k, ridge=0.1, item_effects=effect, comparisons=compared, pool_size=pool_size, n_jobs=2)
     np.testing.assert_array_equal(other.pairs, selection.pairs)
 
 
-def test_all_items_touched_and_far_more_picks_than_pending():
-    """After 300 picks every item has been picked, and what is pending was folded in several times."""
+def test_picks_stay_greedy_after_many_updates_of_pending_pairs():
+    """After 300 picks every item is touched, and pending pairs were folded several times."""
     X = np.random.default_rng(0).standard_normal((40, 3))
     selection = ps.select(X, 300, ridge=1.0, item_effects=2.0, pool_size=200)
     A = information(X, 1.0, 2.0)
-    mine, best = largest_gains(extended(X, 2.0), A, np.ones((40, 40)), selection.pairs, taken(40, ()))
-    np.testing.assert_allclose(mine, best, rtol=1e-9)
+    reached, best = largest_gains(extended(X, 2.0), A, np.ones((40, 40)), selection.pairs, closed_pairs(40, ()))
+    np.testing.assert_allclose(reached, best, rtol=1e-9)
 
 
-def answered(n, d, answers, seed=0, **model):
+def fit_to_random_answers(n, d, answers, seed=0, **model):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) if d else None
     quality = (X @ rng.standard_normal(d) if d else 0) + rng.standard_normal(n)
@@ -140,8 +149,8 @@ def answered(n, d, answers, seed=0, **model):
     return X, pairs, fitted
 
 
-def assert_greedy_under(gp, X, selection, objective, gone):
-    """By the covariance of the scores of all items: each pick is the best, and lowers it as its answer would."""
+def assert_greedy_under(gp, X, selection, objective, closed):
+    """Each pick must be the best by the covariance of all scores, which is then updated by its answer."""
     joint = gp._scores(X)[0].without_last()
     every = np.arange(len(joint.mean))
     C, mean = joint.covariance(every, every), joint.mean
@@ -154,44 +163,44 @@ def assert_greedy_under(gp, X, selection, objective, gone):
     }[objective]
     for (i, j), gain in zip(selection.pairs, selection.gains, strict=True):
         d = weights * (np.diag(C)[:, None] + np.diag(C)[None, :] - 2 * C)
-        assert not gone[i, j]
-        assert d[i, j] >= np.where(gone, -np.inf, d).max() * (1 - 1e-9)
+        assert not closed[i, j]
+        assert d[i, j] >= np.where(closed, -np.inf, d).max() * (1 - 1e-9)
         assert gain == pytest.approx(np.log1p(d[i, j]), rel=1e-8)
         apart = C[:, i] - C[:, j]
         C = C - weights[i, j] * np.outer(apart, apart) / (1 + d[i, j])
-        gone[i, j] = True
+        closed[i, j] = True
 
 
 @pytest.mark.filterwarnings("ignore:the answers leave the items")
 @pytest.mark.parametrize("pool_size", [None, 1, 100])
 @pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
-def test_under_the_posterior_of_a_gaussian_process(objective, pool_size):
+def test_picks_under_a_gaussian_process_are_greedy(objective, pool_size):
     for d, parts in ((3, {"linear": 3.0, "smooth": 2.0, "items": 0.5}), (3, {"items": False}), (0, {"items": 4.0})):
-        X, pairs, gp = answered(40, d, 60, **parts)
+        X, pairs, gp = fit_to_random_answers(40, d, 60, **parts)
         selection = ps.select(
             X, 15, model=gp, objective=objective, comparisons=pairs[:20], pool_size=pool_size, n_jobs=1 + d % 2
         )
-        assert_greedy_under(gp, X, selection, objective, taken(40, pairs[:20]))
+        assert_greedy_under(gp, X, selection, objective, closed_pairs(40, pairs[:20]))
 
 
 @pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
-def test_long_lists_under_the_posterior_are_kept_whole(monkeypatch, objective):
-    """Where candidates are few beside the memory they take in any case, all of them are in the pool."""
+def test_picks_are_greedy_when_the_pool_holds_a_whole_long_list(monkeypatch, objective):
+    """The pool holds all candidates if that takes little of the memory that is needed anyway."""
     monkeypatch.setattr(search, "COMPLETE", 0)
-    X, pairs, gp = answered(40, 3, 60, linear=3.0, smooth=2.0, items=0.5)
+    X, pairs, gp = fit_to_random_answers(40, 3, 60, linear=3.0, smooth=2.0, items=0.5)
     listed = [pair for pair in combinations(range(40), 2) if sum(pair) % 3]
-    gone = np.ones((40, 40), dtype=bool)
-    gone[tuple(np.transpose(listed))] = False
-    gone |= taken(40, pairs)
+    closed = np.ones((40, 40), dtype=bool)
+    closed[tuple(np.transpose(listed))] = False
+    closed |= closed_pairs(40, pairs)
     selection = ps.select(X, 15, model=gp, objective=objective, comparisons=pairs, candidates=listed)
     assert len(selection) == 15
-    assert_greedy_under(gp, X, selection, objective, gone)
+    assert_greedy_under(gp, X, selection, objective, closed)
 
 
 @pytest.mark.parametrize("refinements", [True, 6])
 @pytest.mark.parametrize("kind", ["all pairs", "groups", "a list"])
 def test_the_certificate_is_never_below_the_optimum(kind, refinements):
-    """Against every set of k pairs, of the extended features."""
+    """The optimum is the best of all sets of k pairs of the extended features."""
     groups, listed = [0, 0, 0, 1, 1, 1], [(0, 1), (2, 5), (1, 4), (0, 5)]
     candidates = {"all pairs": all_pairs(6), "groups": pairs_within(groups), "a list": listed}[kind]
     options = {"groups": {"candidates": ps.WithinGroups(groups)}, "a list": {"candidates": listed}}
@@ -209,8 +218,8 @@ def test_the_certificate_is_never_below_the_optimum(kind, refinements):
 
 
 @pytest.mark.parametrize("refinements", [1, 2])
-def test_a_certificate_of_many_touched_items(refinements):
-    """More than are brought up to date at a time, which threads share while there are picks to make."""
+def test_threads_do_not_change_the_certificate_of_many_touched_items(refinements):
+    """There are more touched items than one task updates, and threads share the tasks."""
     rng = np.random.default_rng(0)
     X, compared = rng.standard_normal((800, 5)), [rng.choice(800, 2, replace=False) for _ in range(600)]
     options = {"item_effects": 0.5, "comparisons": compared, "certify": refinements}
@@ -227,35 +236,35 @@ def test_refinements_tighten_the_certificate():
     assert often.optimality > 0.85
 
 
-def test_resumed_runs_end_with_the_same_pairs(tmp_path):
+def test_a_resumed_run_ends_with_the_same_pairs(tmp_path):
     X = np.random.default_rng(0).standard_normal((60, 3))
     options = {"ridge": 0.3, "item_effects": 0.5, "comparisons": [(0, 1), (2, 3)]}
     whole = ps.select(X, 30, **options)
     ps.select(X, 11, checkpoint=tmp_path / "run.json", **options)
-    went_on = ps.select(X, 30, checkpoint=tmp_path / "run.json", **options)
-    np.testing.assert_array_equal(went_on.pairs, whole.pairs)
-    np.testing.assert_allclose(went_on.logdet, whole.logdet, rtol=1e-9)
-    for changed, said in (
+    resumed = ps.select(X, 30, checkpoint=tmp_path / "run.json", **options)
+    np.testing.assert_array_equal(resumed.pairs, whole.pairs)
+    np.testing.assert_allclose(resumed.logdet, whole.logdet, rtol=1e-9)
+    for changed, message in (
         ({"item_effects": 0.6}, "item effects was 0.5, not 0.6"),
         ({"item_effects": None}, "item effects was 0.5, not None"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             ps.select(X, 30, checkpoint=tmp_path / "run.json", **{**options, **changed})
 
 
-def test_resumed_under_a_gaussian_process(tmp_path):
-    X, pairs, gp = answered(40, 3, 100, linear=2.0, smooth=False, items=1.0)
+def test_a_run_under_a_gaussian_process_is_resumed_only_with_the_same_model(tmp_path):
+    X, pairs, gp = fit_to_random_answers(40, 3, 100, linear=2.0, smooth=False, items=1.0)
     options = {"model": gp, "comparisons": pairs, "objective": "averaged-d-optimal"}
     whole = ps.select(X, 20, certify=3, **options)
     ps.select(X, 7, checkpoint=tmp_path / "run.json", **options)
     np.testing.assert_array_equal(ps.select(X, 20, checkpoint=tmp_path / "run.json", **options).pairs, whole.pairs)
     assert 0.8 < whole.optimality <= 1
-    other = answered(40, 3, 120, linear=2.0, smooth=False, items=1.0)[2]
+    other = fit_to_random_answers(40, 3, 120, linear=2.0, smooth=False, items=1.0)[2]
     with pytest.raises(ValueError, match="differs"):
         ps.select(X, 20, checkpoint=tmp_path / "run.json", **{**options, "model": other})
 
 
-def test_effects_that_vanish_change_nothing():
+def test_effects_of_tiny_variance_change_nothing():
     X = np.random.default_rng(0).standard_normal((60, 5))
     plain = ps.select(X, 30, ridge=0.3, labeled=[1], comparisons=[(0, 1)])
     nearly = ps.select(X, 30, ridge=0.3, labeled=[1], comparisons=[(0, 1)], item_effects=1e-12)
@@ -264,8 +273,8 @@ def test_effects_that_vanish_change_nothing():
 
 
 @pytest.mark.parametrize(("ridge", "offset"), [(1e-12, 0.0), (1e-6, 1e6), (1e6, 0.0)])
-def test_digits_are_kept(ridge, offset):
-    """Gains by a QR of the rows that A is the sum of, which forms neither A nor its inverse."""
+def test_gains_keep_their_digits_with_a_small_ridge_or_an_offset(ridge, offset):
+    """Compare gains with a QR of the rows of A, which forms neither A nor its inverse."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((50, 6)) + offset
     compared = [(0, 1), (1, 2), (5, 6)]
@@ -285,8 +294,8 @@ def test_digits_are_kept(ridge, offset):
         picked.append((i, j))
 
 
-def test_items_the_model_knows_and_others():
-    """By ids: some of its items in another order, and new ones of which only the features say something."""
+def test_items_are_matched_with_the_model_by_id_and_new_ones_are_allowed():
+    """The table has some of the model's items in another order, and new items, which only their features describe."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.standard_normal((30, 3)), index=[f"item {row}" for row in range(30)])
     table.columns = ["a", "b", "c"]
@@ -294,22 +303,22 @@ def test_items_the_model_knows_and_others():
     gp = ps.BradleyTerryGP(linear=2.0, smooth=1.0, items=1.0).fit(
         table[:20], comparisons=pairs, outcomes=np.sign(rng.standard_normal(80))
     )
-    asked = table.iloc[rng.permutation(30)[:22]]
-    selection = ps.select(asked, 10, model=gp, objective="d-optimal")
-    assert_greedy_under(gp, asked, selection, "d-optimal", taken(22, ()))
-    assert set(selection.to_frame()["first"]) <= set(asked.index)
+    chosen = table.iloc[rng.permutation(30)[:22]]
+    selection = ps.select(chosen, 10, model=gp, objective="d-optimal")
+    assert_greedy_under(gp, chosen, selection, "d-optimal", closed_pairs(22, ()))
+    assert set(selection.to_frame()["first"]) <= set(chosen.index)
 
 
-def test_what_was_asked_but_not_answered_counts_as_picked():
-    X, pairs, gp = answered(30, 2, 60, linear=2.0, smooth=False, items=1.0)
+def test_pairs_without_an_answer_yet_count_as_picked():
+    X, pairs, gp = fit_to_random_answers(30, 2, 60, linear=2.0, smooth=False, items=1.0)
     first = ps.select(X, 12, model=gp, objective="d-optimal", comparisons=pairs)
     then = ps.select(X, 7, model=gp, objective="d-optimal", comparisons=[*pairs.tolist(), *first.pairs[:5].tolist()])
     np.testing.assert_array_equal(then.pairs, first.pairs[5:])
     assert then.logdet_before == pytest.approx(first.logdet[4])
 
 
-def test_random_pairs_and_entropy_know_effects():
-    X, _, gp = answered(30, 2, 60, linear=2.0, smooth=False, items=1.0)
+def test_random_and_entropy_take_item_effects_into_account():
+    X, _, gp = fit_to_random_answers(30, 2, 60, linear=2.0, smooth=False, items=1.0)
     drawn = ps.select(X, 5, model=gp, objective="random", random_state=1, certify=True)
     best = ps.select(X, 5, model=gp, objective="d-optimal")
     assert drawn.gains.sum() < best.gains.sum() <= drawn.bound
@@ -320,8 +329,8 @@ def test_random_pairs_and_entropy_know_effects():
 
 
 @pytest.mark.parametrize("pool_size", [None, 1, 12])
-def test_among_some_of_the_items(pool_size):
-    """Effects of items that are no candidates are left out, and what their answers say of the features is not."""
+def test_among_picks_the_same_pairs_as_the_list_of_its_pairs(pool_size):
+    """The effects of other items are dropped, but what their answers say about the features is kept."""
     rng = np.random.default_rng(0)
     X, some = rng.standard_normal((30, 3)), np.sort(rng.choice(30, 12, replace=False))
     compared = np.array([rng.choice(30, 2, replace=False) for _ in range(25)])
@@ -340,19 +349,19 @@ def test_among_some_of_the_items(pool_size):
 
 
 @pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
-def test_before_the_first_answer(objective):
+def test_picks_before_the_first_answer_are_greedy(objective):
     X = np.random.default_rng(0).standard_normal((30, 3))
     gp = ps.BradleyTerryGP().fit(X)
     selection = ps.select(X, 12, model=gp, objective=objective)
-    assert_greedy_under(gp, X, selection, objective, taken(30, ()))
+    assert_greedy_under(gp, X, selection, objective, closed_pairs(30, ()))
     alone = ps.BradleyTerryGP().fit(n_items=30)
     selection = ps.select(None, 20, model=alone, objective=objective)
     assert selection.diagnostics["paired_at_random"] == 15
-    assert_greedy_under(alone, None, selection, objective, taken(30, ()))
+    assert_greedy_under(alone, None, selection, objective, closed_pairs(30, ()))
 
 
-def test_labels_count_as_far_as_the_model_knows_them():
-    """The threshold of labels is one more item to the model, and none to be asked about."""
+def test_picks_are_greedy_under_a_model_that_has_labels():
+    """The model treats the threshold between labels as one more item, which must not be picked."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((25, 2))
     labeled, pairs = np.arange(0, 20, 2), np.array([(0, 1), (1, 3), (3, 5), (5, 20)])
@@ -362,4 +371,4 @@ def test_labels_count_as_far_as_the_model_knows_them():
     )
     for objective in ("d-optimal", "averaged-d-optimal"):
         selection = ps.select(X, 10, model=gp, labeled=labeled, comparisons=pairs, objective=objective, pool_size=30)
-        assert_greedy_under(gp, X, selection, objective, taken(25, pairs))
+        assert_greedy_under(gp, X, selection, objective, closed_pairs(25, pairs))

@@ -16,7 +16,7 @@ def gaussian(n, d, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
 
 
-# name -> (features, candidates for select, the same pairs spelled out)
+# for each name: the features, the candidates for select, and the list of the candidate pairs
 CASES = {
     "gaussian": (gaussian(12, 4), None, all_pairs(12)),
     "one feature": (gaussian(10, 1), None, all_pairs(10)),
@@ -29,7 +29,7 @@ CASES = {
 }  # fmt: skip
 
 
-def spelled_out(name):
+def problem(name):
     X, candidates, pairs = CASES[name]
     if name == "groups":
         pairs = pairs_within(candidates.codes)
@@ -41,8 +41,8 @@ def spelled_out(name):
 @pytest.mark.slow
 @every_algorithm
 @pytest.mark.parametrize("case", CASES)
-def test_every_pick_attains_the_maximum(case, algorithm):
-    X, candidates, pairs = spelled_out(case)
+def test_every_pick_reaches_the_largest_gain(case, algorithm):
+    X, candidates, pairs = problem(case)
     for ridge, labeled, compared, cap in [
         (0.1, [], [], None),
         (1e-4, [0, 1, 2], [], None),
@@ -61,7 +61,7 @@ def test_every_pick_attains_the_maximum(case, algorithm):
 @every_algorithm
 @settings(max_examples=15)
 @given(data=st.data())
-def test_shapes_from_hypothesis(algorithm, data):
+def test_picks_are_greedy_for_random_problems(algorithm, data):
     n = data.draw(st.integers(2, 9), "n")
     d = data.draw(st.integers(1, 5), "d")
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6), "seed"))
@@ -92,7 +92,7 @@ def test_shapes_from_hypothesis(algorithm, data):
     assert_greedy(selection, X, pairs, ridge, labeled, compared)
 
 
-def test_all_give_the_same_sequence():
+def test_all_algorithms_pick_the_same_sequence():
     X = gaussian(60, 12, seed=5)
     done = [[0, 1], [5, 9]]
     for options in ({}, {"max_per_item": 3}, {"candidates": ps.WithinGroups(np.arange(60) % 4)}):
@@ -110,7 +110,7 @@ def test_among_equal_gains_the_smaller_pair_is_picked(algorithm):
     X = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])
     first = ps.select(X, 1, ridge=1.0, algorithm=algorithm).pairs[0]
     assert first.tolist() == [0, 1]
-    # Exact arithmetic in powers of two: after (0, 1) the others between the two levels are still equal.
+    # With powers of two the arithmetic is exact, so that equal gains are equal in floating point.
     X = np.eye(4)
     assert ps.select(X, 1, ridge=0.25, algorithm=algorithm).pairs.tolist() == [[0, 1]]
     assert ps.select(X, 1, ridge=0.25, comparisons=[[0, 1]], algorithm=algorithm).pairs.tolist() == [[2, 3]]
@@ -118,8 +118,8 @@ def test_among_equal_gains_the_smaller_pair_is_picked(algorithm):
 
 @pytest.mark.slow
 @every_algorithm
-def test_past_the_dimension_with_a_small_ridge(algorithm):
-    """Gains fall from 1e5 to 1 when k passes d; the log det stays exact to nine digits at the end."""
+def test_logdet_stays_accurate_past_the_dimension_with_a_small_ridge(algorithm):
+    """Gains fall from 1e5 to 1 as k passes d, and log det still has nine digits at the end."""
     X = gaussian(80, 15, seed=7)
     selection = ps.select(X, 500, ridge=1e-4, algorithm=algorithm)
     assert selection.logdet[-1] == pytest.approx(logdet(X, 1e-4, pairs=selection.pairs), rel=1e-9)
@@ -142,7 +142,7 @@ def test_past_the_dimension_with_a_small_ridge(algorithm):
         ([1e-150, 1e-150, 1e-150], 1e-160, 0.0),
     ],
 )
-def test_hard_scales_against_exact_arithmetic(algorithm, scales, ridge, offset):
+def test_picks_at_hard_scales_match_exact_arithmetic(algorithm, scales, ridge, offset):
     X = gaussian(6, 3, seed=8) * scales + offset
     selection = ps.select(X, 7, ridge=ridge, labeled=[] if offset else [0], algorithm=algorithm)
     assert_exactly_greedy(selection, X, all_pairs(6), ridge, [] if offset else [0], tolerance=1e-8)
@@ -164,7 +164,7 @@ def test_identical_items_gain_nothing(algorithm):
 
 
 @every_algorithm
-def test_the_exposure_cap_ends_a_run_that_has_nowhere_to_go(algorithm):
+def test_a_run_ends_with_a_warning_when_the_exposure_cap_leaves_no_pair(algorithm):
     path = [[0, 1], [1, 2], [2, 3]]
     with pytest.warns(UserWarning, match="only 1 of k=2 pairs"):
         stuck = ps.select(
@@ -174,15 +174,15 @@ def test_the_exposure_cap_ends_a_run_that_has_nowhere_to_go(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["factorization", "scalar", "factorization-lazy", "scalar-lazy-memo"])
-def test_threads_change_nothing(algorithm):
+def test_threads_do_not_change_the_picks(algorithm):
     X = gaussian(900, 6)  # 404,550 pairs: more than one block
     one, two = (ps.select(X, 15, ridge=1e-3, algorithm=algorithm, n_jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one.pairs, two.pairs)
     np.testing.assert_array_equal(one.gains, two.gains)
 
 
-def test_large_rows_in_blocks_agree_with_the_direct_maximum():
-    """Tiles, strips and blocks of the distance kernel, checked against a plain matrix of distances."""
+def test_picks_among_many_blocks_of_rows_match_a_matrix_of_distances():
+    """The rows span several tiles, strips and blocks of the distance kernel."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((800, 7))
     groups = rng.integers(0, 3, 800)
@@ -204,7 +204,7 @@ def test_large_rows_in_blocks_agree_with_the_direct_maximum():
                 mask[i, j] = False
 
 
-def test_lazy_evaluates_less_than_exhaustive_in_high_dimension():
+def test_lazy_search_evaluates_fewer_gains_in_high_dimension():
     X = gaussian(150, 60)
     counts = {
         name: ps.select(X, 30, labeled=range(5), ridge=1e-4, algorithm=name).diagnostics["evaluations"]
@@ -218,12 +218,12 @@ def test_lazy_evaluates_less_than_exhaustive_in_high_dimension():
 
 @pytest.mark.slow
 @every_algorithm
-def test_gains_that_fall_in_many_small_steps(algorithm):
-    """Powers of one variable: d_e falls by 1e20 over the steps, not in one of them."""
+def test_gains_that_fall_over_many_steps_stay_accurate(algorithm):
+    """With powers of one variable, d_e falls by a factor of 1e20, spread over the steps."""
     X = np.vander(np.linspace(0, 100, 12), 7)[:, :-1]
     selection = ps.select(X, 12, algorithm=algorithm)
     assert_exactly_greedy(selection, X, all_pairs(12), selection.ridge, tolerance=1e-6)
-    if algorithm != "engine":  # which takes the smaller of two pairs whose gains differ by 1e-15
+    if algorithm != "engine":  # the engine takes the smaller of two pairs whose gains differ by 1e-15
         np.testing.assert_allclose(_gains_of_powers(algorithm), _gains_of_powers("naive"), rtol=1e-6)
 
 
@@ -240,7 +240,7 @@ def test_an_outlier_takes_no_digits_from_the_others(algorithm):
     assert selection.gains[0] == pytest.approx(np.log(5))
 
 
-def test_what_rounding_can_spoil_is_said():
+def test_a_warning_says_when_rounding_may_spoil_the_picks():
     rng = np.random.default_rng(5)
     far_out = np.vstack([[1e12, 1e12], rng.standard_normal((6, 2))])
     with pytest.warns(UserWarning, match="orders of magnitude"):

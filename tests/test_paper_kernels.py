@@ -1,4 +1,4 @@
-"""The inner loops of the paper's algorithms, by the definition; test_greedy.py has the algorithms themselves."""
+"""Compare the inner loops of the paper's algorithms with their definitions; test_greedy.py tests the algorithms."""
 
 import numpy as np
 import pytest
@@ -13,23 +13,23 @@ ARRAYS = ROWS.partner, ROWS.first, ROWS.count, ROWS.start
 FIRST, SECOND = np.triu_indices(N, 1)
 
 
-def test_codes_of_pairs():
+def test_codes_number_the_pairs_of_some_rows():
     code = np.full(len(ROWS), -1)
     kernels.fill_codes(code, *ARRAYS, 2, 9)
     own = (FIRST >= 2) & (FIRST < 9)
     np.testing.assert_array_equal(code, np.where(own, FIRST * N + SECOND, -1))
 
 
-def test_a_step_is_subtracted_from_the_gains_of_some_rows():
+def test_subtract_squares_updates_the_gains_of_some_rows():
     rho, gains = X[:, 0], np.arange(len(FIRST), dtype=float)
     own = slice(ROWS.start[3], ROWS.start[8])
-    found = gains[own].copy()
-    kernels.subtract_squares(found, rho, rho[ROWS.partner], *ARRAYS[1:], 3, 8)
-    np.testing.assert_allclose(found, gains[own] - (rho[FIRST[own]] - rho[SECOND[own]]) ** 2)
+    updated = gains[own].copy()
+    kernels.subtract_squares(updated, rho, rho[ROWS.partner], *ARRAYS[1:], 3, 8)
+    np.testing.assert_allclose(updated, gains[own] - (rho[FIRST[own]] - rho[SECOND[own]]) ** 2)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 6, 66])
-def test_the_root_of_a_heap_comes_first_and_so_does_every_parent(size):
+def test_every_parent_in_a_heap_comes_before_its_children(size):
     rng = np.random.default_rng(size)
     gain, code = rng.integers(0, 5, size).astype(float), rng.permutation(size)
     pairs = set(zip(gain.tolist(), code.tolist(), strict=True))
@@ -41,8 +41,8 @@ def test_the_root_of_a_heap_comes_first_and_so_does_every_parent(size):
 
 
 @pytest.mark.parametrize("rule", [kernels.NAIVE, kernels.FACTORIZATION, kernels.SCALAR])
-def test_the_lazy_maximum_is_the_maximum_of_gains_brought_up_to_date(rule):
-    """A is the identity before step 1 and I + x x' after it; stale gains are above what they are now."""
+def test_the_lazy_maximum_yields_pairs_by_their_updated_gains(rule):
+    """A is I before step 1 and I + x x' after it, so the stale gains are upper bounds."""
     full = np.zeros(N, dtype=bool)
     full[4] = True
     gain, code = np.sum((X[FIRST] - X[SECOND]) ** 2, axis=1), FIRST * N + SECOND
@@ -54,7 +54,7 @@ def test_the_lazy_maximum_is_the_maximum_of_gains_brought_up_to_date(rule):
     heap = kernels.Heap(
         gain, code, np.zeros(len(gain), np.int32), gain.astype(np.float32) if scalar else np.zeros(0, np.float32)
     )
-    known = kernels.GainSources(
+    sources = kernels.GainSources(
         X,
         np.linalg.cholesky(inverse),
         np.zeros((N, D)),
@@ -67,11 +67,12 @@ def test_the_lazy_maximum_is_the_maximum_of_gains_brought_up_to_date(rule):
     }
     size, order = len(gain), []
     while True:
-        pair, size, evaluations = kernels.lazy_maximum(heap, size, 1, full, rule, known, 7)
+        pair, size, evaluations = kernels.lazy_maximum(heap, size, 1, full, rule, sources, 7)
         assert evaluations <= 7
+        assert pair >= 0 or pair in (kernels.NO_PAIR, kernels.UNFINISHED)
         if pair >= 0:
             order.append((pair // N, pair % N))
-        elif pair == -1:
+        elif pair == kernels.NO_PAIR:
             break
     assert size == 0
     assert order == sorted(true, key=lambda pair: -true[pair])

@@ -5,7 +5,7 @@ import pytest
 
 import pairsmith as ps
 from oracle import all_pairs, pairs_within
-from test_effects import assert_greedy, extended, information, largest_gains, taken
+from test_effects import assert_greedy, closed_pairs, extended, information, largest_gains
 
 THIRDS = [row % 3 for row in range(16)]
 SOME = [pair for pair in all_pairs(16) if sum(pair) % 3]
@@ -61,5 +61,7 @@ def test_picks_attain_the_maximum_if_all_items_are_touched_and_most_gains_tie():
     selection = ps.select(None, 70, n_items=90, item_effects=3.0, comparisons=compared, pool_size=300)
     nothing = np.zeros((90, 0))
     A = information(nothing, 1.0, 3.0, (), compared)
-    mine, best = largest_gains(extended(nothing, 3.0), A, np.ones((90, 90)), selection.pairs, taken(90, compared))
+    mine, best = largest_gains(
+        extended(nothing, 3.0), A, np.ones((90, 90)), selection.pairs, closed_pairs(90, compared)
+    )
     np.testing.assert_allclose(mine, best, rtol=1e-9)
