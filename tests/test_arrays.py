@@ -1,4 +1,4 @@
-"""Row numbers and pairs that users pass, checked."""
+"""Checks of the row numbers and pairs that users pass."""
 
 import numpy as np
 import pandas as pd
@@ -19,14 +19,14 @@ from pairsmith.data.arrays import EXACT, as_items, as_ordered_pairs, as_pairs, c
         pd.Series([3, 0, 7]),
     ],
 )
-def test_whole_numbers_whatever_holds_them(values):
-    found = as_items(values, "labeled")
-    assert found.dtype == np.int64
-    assert found.tolist() == [3, 0, 7]
+def test_whole_numbers_of_any_type_are_row_numbers(values):
+    items = as_items(values, "labeled")
+    assert items.dtype == np.int64
+    assert items.tolist() == [3, 0, 7]
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ([1.5], "labeled must be whole row numbers, got float64 values such as"),
         ([np.nan], "must be whole row numbers"),
@@ -42,15 +42,15 @@ def test_whole_numbers_whatever_holds_them(values):
         ([np.ma.array([1, 2], mask=[0, 1])], "labeled is a masked array"),
     ],
 )
-def test_what_is_no_row_number(values, told):
-    with pytest.raises(ValueError, match=told):
+def test_other_values_are_refused_as_row_numbers(values, message):
+    with pytest.raises(ValueError, match=message):
         as_items(values, "labeled")
 
 
-def test_pairs_are_sorted_within_and_ordered_pairs_are_not():
-    given = [(5, 2), (1, 3), (2, 5)]
-    assert as_pairs(given, "pairs").tolist() == [[2, 5], [1, 3], [2, 5]]
-    assert as_ordered_pairs(given, "pairs").tolist() == [[5, 2], [1, 3], [2, 5]]
+def test_pairs_are_sorted_and_ordered_pairs_are_not():
+    values = [(5, 2), (1, 3), (2, 5)]
+    assert as_pairs(values, "pairs").tolist() == [[2, 5], [1, 3], [2, 5]]
+    assert as_ordered_pairs(values, "pairs").tolist() == [[5, 2], [1, 3], [2, 5]]
     for empty in ([], np.zeros((0, 2)), np.zeros((2, 0))):
         for read in (as_pairs, as_ordered_pairs):
             assert read(empty, "pairs").shape == (0, 2)
@@ -58,7 +58,7 @@ def test_pairs_are_sorted_within_and_ordered_pairs_are_not():
 
 
 @pytest.mark.parametrize("read", [as_pairs, as_ordered_pairs])
-def test_what_is_no_pair(read):
+def test_malformed_pairs_are_refused(read):
     with pytest.raises(ValueError, match="pairs: row 1 pairs item 4 with itself; remove it"):
         read([(0, 1), (4, 4), (5, 5)], "pairs")
     for values in ([1, 2], [(1, 2, 3)], [[[1, 2]]]):
@@ -66,7 +66,7 @@ def test_what_is_no_pair(read):
             read(values, "pairs")
 
 
-def test_items_beyond_the_rows():
+def test_row_numbers_outside_of_X_are_refused():
     check_items(np.array([0, 4]), 5, "labeled")
     check_items(np.zeros((0, 2), dtype=np.int64), 5, "labeled")
     for item in (-1, 5):
@@ -74,13 +74,13 @@ def test_items_beyond_the_rows():
             check_items(np.array([[0, item]]), 5, "labeled")
 
 
-def test_sizes_of_whole_numbers():
+def test_the_size_of_a_whole_number_is_its_absolute_value():
     assert float(EXACT) == EXACT
     assert float(EXACT + 1) != EXACT + 1
-    given = [-3, np.int8(-128), 10**400, 2.0, "5", None, True]
-    assert [size_if_whole(value) for value in given] == [3, 128, 10**400, 0, 0, 0, 1]
+    values = [-3, np.int8(-128), 10**400, 2.0, "5", None, True]
+    assert [size_if_whole(value) for value in values] == [3, 128, 10**400, 0, 0, 0, 1]
 
 
-def test_plain_arrays_are_not_masked():
+def test_values_without_a_mask_are_accepted():
     for values in (np.eye(2), [1, 2], "text", None):
         refuse_masked(values, "X")

@@ -24,47 +24,47 @@ pair_lists = st.integers(2, 9).flatmap(
 )
 
 
-def listed(rows):
+def list_pairs(rows):
     return [tuple(pair) for pair in rows.pairs(np.arange(len(rows))).tolist()]
 
 
 def check_rows(rows, expected):
-    """All that Rows promises, against the plain list of pairs."""
+    """Check each method of Rows against the list of pairs."""
     n = rows.n_items
-    assert listed(rows) == sorted(expected)
+    assert list_pairs(rows) == sorted(expected)
     assert len(rows) == len(expected)
-    everything = np.array(all_pairs(n))
-    numbers = rows.numbers(everything)
-    for pair, number in zip(map(tuple, everything.tolist()), numbers, strict=True):
+    every_pair = np.array(all_pairs(n))
+    numbers = rows.numbers(every_pair)
+    for pair, number in zip(map(tuple, every_pair.tolist()), numbers, strict=True):
         assert number == (sorted(expected).index(pair) if pair in expected else -1)
     assert rows.degrees().tolist() == [sum(item in pair for pair in expected) for item in range(n)]
     keep = np.arange(n) % 3 != 1
-    assert listed(rows.among(keep)) == [pair for pair in sorted(expected) if keep[pair[0]] and keep[pair[1]]]
+    assert list_pairs(rows.among(keep)) == [pair for pair in sorted(expected) if keep[pair[0]] and keep[pair[1]]]
 
 
 @pytest.mark.parametrize("n", [2, 3, 7])
-def test_all_pairs(n):
+def test_rows_of_all_pairs(n):
     check_rows(AllPairs().rows(n), all_pairs(n))
 
 
 @given(group_names)
-def test_groups(groups):
+def test_rows_of_groups(groups):
     check_rows(WithinGroups(groups).rows(len(groups)), pairs_within(groups))
 
 
 @given(st.integers(2, 9).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1)))))
-def test_among_some_items(case):
+def test_rows_among_some_items(case):
     n, items = case
     check_rows(Among(sorted(items, reverse=True)).rows(n), [pair for pair in all_pairs(n) if set(pair) <= items])
 
 
 @given(pair_lists)
-def test_lists_are_ordered_and_merged(case):
+def test_rows_of_a_list_are_sorted_without_duplicates(case):
     n, pairs = case
     check_rows(PairList(pairs).rows(n), sorted({tuple(sorted(pair)) for pair in pairs}))
 
 
-def test_a_million_items_take_memory_for_a_million_items():
+def test_all_pairs_of_a_million_items_take_memory_for_items_only():
     tracemalloc.start()
     rows = AllPairs().rows(1_000_000)
     assert len(rows) == 499_999_500_000
@@ -76,7 +76,7 @@ def test_a_million_items_take_memory_for_a_million_items():
     assert peak < 100e6
 
 
-def test_group_names_of_any_kind():
+def test_group_names_may_be_of_any_type():
     expected = WithinGroups([1, 2, 1, 2]).codes.tolist()
     for groups in (
         ["a", "b", "a", "b"],
@@ -123,7 +123,7 @@ def test_bad_candidates_are_refused(make, message):
         make()
 
 
-def test_remaining_counts_what_is_gone():
+def test_picked_pairs_and_items_at_their_cap_are_closed():
     rows = AllPairs().rows(4)
     remaining = Remaining(rows, rows.numbers(np.array([[0, 1]])), np.full(4, 2))
     assert not remaining.allows(0, 1)
@@ -136,9 +136,9 @@ def test_remaining_counts_what_is_gone():
 
 
 @pytest.mark.parametrize("taken", [[], [[0, 1]]])
-def test_what_is_no_candidate_is_not_allowed(taken):
+def test_pairs_that_are_no_candidates_are_not_allowed(taken):
     rows = PairList([[0, 1], [0, 3], [2, 3]]).rows(4)
     remaining = Remaining(rows, rows.numbers(np.array(taken, dtype=int).reshape(-1, 2)), np.full(4, 9))
-    found = remaining.are_taken(np.array([[0, 1], [0, 2], [0, 3], [1, 2], [2, 3]]))
-    assert found.tolist() == [bool(taken), True, False, True, False]
+    are_taken = remaining.are_taken(np.array([[0, 1], [0, 2], [0, 3], [1, 2], [2, 3]]))
+    assert are_taken.tolist() == [bool(taken), True, False, True, False]
     assert not remaining.allows(0, 2)

@@ -1,4 +1,4 @@
-"""Features: whatever holds them, the same rows, projections and blocks."""
+"""All implementations of Features return the same rows, projections and blocks."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def mapped(folder, dtype):
     return np.load(folder / "features.npy", mmap_mode="r")
 
 
-HOLDERS = {
+IMPLEMENTATIONS = {
     "in memory": lambda folder: InMemory(WHOLE.astype(np.float64)),
     "centred before": lambda folder: InMemory(WHOLE.astype(np.float64), np.array([7.0, 7.0, 7.0])),
     "large": lambda folder: TooLargeToCopy(WHOLE.astype(np.float64)),
@@ -29,12 +29,12 @@ HOLDERS = {
 }
 
 
-@pytest.fixture(params=HOLDERS)
+@pytest.fixture(params=IMPLEMENTATIONS)
 def features(request, tmp_path):
-    return HOLDERS[request.param](tmp_path)
+    return IMPLEMENTATIONS[request.param](tmp_path)
 
 
-def test_rows_are_those_of_the_array_less_the_center(features):
+def test_rows_are_the_rows_of_the_array_minus_the_center(features):
     assert features.shape == (N, D)
     for which in WHICH:
         expected = np.array([[float(value) for value in row] for row in WHOLE[which].tolist()]).reshape(-1, D)
@@ -44,19 +44,19 @@ def test_rows_are_those_of_the_array_less_the_center(features):
         np.testing.assert_array_equal(found, expected - CENTER)
 
 
-def test_centring_again_forgets_the_center_before(features):
-    again = features.centred(CENTER).centred(2 * CENTER)
-    np.testing.assert_array_equal(again.center, 2 * CENTER)
-    np.testing.assert_array_equal(again.rows(slice(None)), WHOLE - 2 * CENTER)
+def test_a_new_center_replaces_the_old_one(features):
+    recentred = features.centred(CENTER).centred(2 * CENTER)
+    np.testing.assert_array_equal(recentred.center, 2 * CENTER)
+    np.testing.assert_array_equal(recentred.rows(slice(None)), WHOLE - 2 * CENTER)
 
 
-def test_projections_are_products_factor_by_factor(features):
+def test_projections_are_products_with_each_factor_in_turn(features):
     rng = np.random.default_rng(1)
     first, second = rng.standard_normal((D, 4)), rng.standard_normal((4, 2))
     centred = features.centred(CENTER)
     for which in WHICH:
         rows = WHOLE[which] - CENTER
-        brute = np.array(
+        expected_product = np.array(
             [
                 [
                     sum(sum(row[a] * first[a, b] for a in range(D)) * second[b, c] for b in range(4))
@@ -65,11 +65,11 @@ def test_projections_are_products_factor_by_factor(features):
                 for row in rows
             ]
         ).reshape(-1, 2)
-        np.testing.assert_allclose(centred.project(which, first, second), brute, rtol=1e-12)
+        np.testing.assert_allclose(centred.project(which, first, second), expected_product, rtol=1e-12)
         np.testing.assert_array_equal(centred.project(which), rows)
 
 
-def test_some_items_may_be_elsewhere(features):
+def test_shifts_are_added_to_the_rows_of_shifted_items_only(features):
     place, shift = np.full(N, -1, dtype=np.int32), np.array([[1.0, -2.0, 0.5], [100.0, 0.0, 3.0], [9.0, 9.0, 9.0]])
     place[[3, 56]] = 1, 0
     own = features.centred(CENTER)
@@ -83,7 +83,7 @@ def test_some_items_may_be_elsewhere(features):
     np.testing.assert_array_equal(own.rows(slice(None)), before)
 
 
-def test_blocks_are_all_rows_in_order_as_they_are_stored(features, monkeypatch):
+def test_blocks_hold_all_stored_rows_in_order(features, monkeypatch):
     monkeypatch.setattr(module, "_NUMBERS_PER_BLOCK", 10 * D)
     for own in (features, features.centred(CENTER)):
         found = own.over_blocks(lambda low, block: (low, block))
@@ -92,12 +92,12 @@ def test_blocks_are_all_rows_in_order_as_they_are_stored(features, monkeypatch):
         np.testing.assert_array_equal(np.vstack([block for _, block in found]), WHOLE)
 
 
-def test_how_many_rows_make_a_block_stays_what_it_is():
-    """Fingerprints, which are in checkpoints, are of these blocks."""
+def test_the_number_of_rows_in_a_block_never_changes():
+    """Checkpoints store fingerprints of these blocks."""
     assert [rows_in_a_block(d) for d in (1, 3, 128, 1 << 22, 1 << 30)] == [4194304, 1398101, 32768, 1, 1]
 
 
-def test_extremes_are_of_each_column_and_over_all_blocks(features, monkeypatch):
+def test_extremes_of_each_column_are_over_all_blocks(features, monkeypatch):
     monkeypatch.setattr(module, "_NUMBERS_PER_BLOCK", 10 * D)
     high, low = extremes(features)
     assert high.dtype == low.dtype == np.float64
@@ -106,7 +106,7 @@ def test_extremes_are_of_each_column_and_over_all_blocks(features, monkeypatch):
 
 
 @pytest.mark.parametrize("about", [1, 5, 10, 56, 57, 58, 1000])
-def test_some_rows_are_spread_evenly(features, about):
+def test_some_rows_are_evenly_spaced(features, about):
     found = some_rows(features, about) + features.center
     assert 0.5 * min(about, N) <= len(found) <= about
     rows = [int(np.flatnonzero((row == WHOLE).all(axis=1))[0]) for row in found]
@@ -118,7 +118,7 @@ def test_small_arrays_are_copied_and_large_ones_are_not(monkeypatch):
     assert isinstance(from_array(WHOLE), InMemory)
     assert from_array(WHOLE).dtype == np.float64
     plain = WHOLE.astype(np.float64)
-    assert np.shares_memory(from_array(plain).rows(slice(None)), plain)  # nothing to convert, nothing to copy
+    assert np.shares_memory(from_array(plain).rows(slice(None)), plain)  # float64 needs no copy
     monkeypatch.setattr(module, "COMFORTABLE", N * D * 8 - 1)
     large = from_array(WHOLE)
     assert isinstance(large, TooLargeToCopy)

@@ -6,7 +6,7 @@ import psutil
 from pairsmith.data import memory
 
 
-def test_it_is_what_is_free_or_what_a_container_allows(monkeypatch):
+def test_available_memory_is_the_free_memory_or_what_a_container_still_allows(monkeypatch):
     files = {}
 
     def read_text(path):

@@ -1,7 +1,7 @@
 from pairsmith.data.names import printable, quoted, shortened
 
 
-def test_long_names_keep_both_their_ends():
+def test_shortened_texts_keep_both_ends():
     assert shortened("as it is", 8) == "as it is"
     assert shortened("as it was", 8) == "as i…was"
     for longest in range(1, 12):
@@ -9,11 +9,11 @@ def test_long_names_keep_both_their_ends():
     assert shortened("photo_0001.png", 12) != shortened("photo_0002.png", 12)
 
 
-def test_what_commands_a_terminal_is_escaped():
+def test_control_characters_are_escaped():
     assert printable("a\x1b[2J\nb€") == "a\\x1b[2J\\nb€"
 
 
-def test_values_are_quoted_and_cut():
+def test_quoted_values_are_cut_to_the_maximum_length():
     assert quoted("two\nlines") == "'two\\nlines'"
     assert quoted(2.5) == "2.5"
     assert quoted("x" * 1000) == f"'{'x' * 20}…{'x' * 19}'"

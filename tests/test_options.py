@@ -5,7 +5,7 @@ import pytest
 from pairsmith.data.options import as_generator, as_name, as_refinements, as_share, as_threads, as_whole
 
 
-def test_what_is_right_is_taken():
+def test_valid_values_are_converted():
     assert as_name("b", "kind", ["a", "b"]) == "b"
     assert [as_whole(value, "k") for value in (1, np.int64(7), np.uint8(3))] == [1, 7, 3]
     cores = joblib.cpu_count()
@@ -31,7 +31,7 @@ def test_what_is_right_is_taken():
         (lambda: as_refinements(0.5), "certify must be True, False or a number"),
     ],
 )
-def test_what_is_wrong_is_one_line(call, message):
+def test_errors_about_invalid_values_are_one_line(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)

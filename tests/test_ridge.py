@@ -1,4 +1,4 @@
-"""The objective's lambda, chosen and checked."""
+"""The ridge, chosen by default and checked."""
 
 import numpy as np
 import pytest
@@ -13,33 +13,33 @@ def ridge_of(ridge, X):
     return as_ridge(ridge, features, extremes(features))
 
 
-def test_auto_is_the_papers_share_of_the_mean_norm(monkeypatch):
+def test_auto_is_the_papers_multiple_of_the_mean_norm(monkeypatch):
     X = np.random.default_rng(0).standard_normal((23, 4)) * [1, 10, 0.1, 3]
     expected = 1e-5 * sum(sum(value**2 for value in row) ** 0.5 for row in X.tolist()) / 23
     assert ridge_of("auto", X) == pytest.approx(expected, rel=1e-14)
-    monkeypatch.setattr(features_module, "_NUMBERS_PER_BLOCK", 20)  # five rows a block
+    monkeypatch.setattr(features_module, "_NUMBERS_PER_BLOCK", 20)  # five rows per block
     assert ridge_of("auto", X) == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16])
-def test_auto_does_not_overflow_in_the_type_of_the_features(dtype):
+def test_auto_does_not_overflow_in_narrow_types(dtype):
     X = np.full((5, 4), 200, dtype=dtype)
     X[0] = 0
     features = TooLargeToCopy(X)
     assert as_ridge("auto", features, extremes(features)) == pytest.approx(1e-5 * 400 * 4 / 5)
 
 
-def test_squares_that_float64_cannot_hold_do_not_matter_to_auto():
+def test_auto_works_when_squares_overflow():
     assert ridge_of("auto", [[3e150, 4e150], [0, 0]]) == pytest.approx(1e-5 * 5e150 / 2)
 
 
-@pytest.mark.parametrize("given", [2, 2.0, np.float32(2), np.int64(2)])
-def test_a_number_is_taken_as_it_is(given):
-    assert ridge_of(given, [[1.0], [2.0]]) == 2.0
+@pytest.mark.parametrize("number", [2, 2.0, np.float32(2), np.int64(2)])
+def test_numbers_are_not_changed(number):
+    assert ridge_of(number, [[1.0], [2.0]]) == 2.0
 
 
 @pytest.mark.parametrize(
-    ("ridge", "X", "told"),
+    ("ridge", "X", "message"),
     [
         ("large", [[1.0], [2.0]], "ridge must be a positive number or 'auto', got 'large'"),
         (True, [[1.0], [2.0]], "ridge must be a positive number or 'auto', got True"),
@@ -56,6 +56,6 @@ def test_a_number_is_taken_as_it_is(given):
         (1e10, [[1e-145], [0.0]], "out of proportion"),
     ],
 )
-def test_what_float64_cannot_work_with_is_refused(ridge, X, told):
-    with pytest.raises(ValueError, match=told):
+def test_ridges_and_features_beyond_float64_are_refused(ridge, X, message):
+    with pytest.raises(ValueError, match=message):
         ridge_of(ridge, X)
