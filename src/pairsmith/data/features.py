@@ -82,7 +82,7 @@ class InMemory:
 
 
 class TooLargeToCopy:
-    """Features of any numeric type, in memory or mapped from a file, of which only the rows in use become float64."""
+    """Features of any numeric type, in memory or mapped from a file; only the rows in use are converted to float64."""
 
     def __init__(self, array: npt.NDArray[Any], center: Floats | float = 0.0) -> None:
         self.array, self.center = array, center

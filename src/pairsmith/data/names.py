@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-MAX_SHOWN = 40  # characters of a value in an error message
+MAX_QUOTED_LENGTH = 40  # of a value in an error message, in characters
 
 
 def printable(text: str) -> str:
@@ -23,5 +23,5 @@ def shortened(text: str, max_length: int) -> str:
 def quoted(value: Any) -> str:
     """Return a value as error messages show it: text in quotes, and long values without their middle."""
     if isinstance(value, str):
-        return repr(shortened(str(value), MAX_SHOWN))  # str(), because the repr of numpy's texts shows their type
-    return shortened(str(value), MAX_SHOWN)
+        return repr(shortened(str(value), MAX_QUOTED_LENGTH))  # str(), because the repr of numpy's texts shows their type
+    return shortened(str(value), MAX_QUOTED_LENGTH)

@@ -6,7 +6,7 @@ dense and goes to LAPACK. Then the rows of the inverse G are computed in reverse
 
     G_vu = -sum_w (a_w / p) G_wu,    G_vv = 1 / p - sum_w (a_w / p) G_wv,    w the neighbours that v had.
 
-In a matrix of t rows, a row so costs t times the number of neighbours instead of t^2.
+So in a matrix of t rows, a row costs t times the number of its neighbours instead of t^2.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ class Averaged:
     """Weights averaged over what a model leaves open: w = k sigma'(k m) with k = 1 / sqrt(1 + pi v / 8).
 
     m and v are the mean and variance of f_i - f_j under the model, and sigma' = p (1 - p). This is MacKay's
-    approximation to the mean of p (1 - p). The factor k in front bounds what an answer can tell about a pair of which
-    nothing is known: at most one bit.
+    approximation to the mean of p (1 - p). The factor k in front accounts for the limit that an answer about an
+    unknown pair tells at most one bit.
 
     A scan can only use weights that are functions of scores, so it uses upper bounds. Let k_0 be the smallest k of all
     pairs. With the scores k_0 m, no weight exceeds s k(v), where s = sigma'(k_0 m) <= 1/4. As v is at least d_ij,
