@@ -23,5 +23,5 @@ def shortened(text: str, max_length: int) -> str:
 def quoted(value: Any) -> str:
     """Return a value as error messages show it: text in quotes, and long values without their middle."""
     if isinstance(value, str):
-        return repr(shortened(str(value), MAX_QUOTED_LENGTH))  # str(), because the repr of numpy's texts shows their type
+        return repr(shortened(str(value), MAX_QUOTED_LENGTH))  # str(value), because numpy's texts show their type
     return shortened(str(value), MAX_QUOTED_LENGTH)
