@@ -214,7 +214,7 @@ class Design:
     def included(self, d: Floats, terms: Floats) -> tuple[Floats, Floats]:
         """Record pairs that a kernel has added to the root in place: update `logdet` and `uncertainty`.
 
-        `d` holds each pair's d_ij, the largest at its step. `terms` holds the value of `terms()` before that step.
+        `d` holds each pair's d_ij, the largest at its step, and `terms` the value of `terms()` before it.
         Returns each pair's gain log(1 + d_ij) and log det A after it.
         """
         self.note_rounding(d, terms)
