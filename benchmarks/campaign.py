@@ -30,10 +30,11 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from pairsmith.campaign import dashboard, people
-from pairsmith.campaign.create import create
-from pairsmith.campaign.snapshot import take_snapshot
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.reporting import dashboard
+from pairsmith.campaign.setup.create import create
+from pairsmith.campaign.store.snapshot import take_snapshot
+from pairsmith.campaign.store.store import Store
 from pairsmith.files.items import Items
 
 

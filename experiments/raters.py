@@ -20,8 +20,8 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from pairsmith.campaign.learning import fit_model
-from pairsmith.campaign.raters import rate
-from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.campaign.reporting.raters import rate
+from pairsmith.campaign.store.snapshot import CampaignSnapshot
 
 ITEMS, FEATURES, HONEST, ANSWERS_EACH = 40, 3, 4, (20, 50, 100, 200)
 FLAGS = {"random": "looks random", "one-sided": "looks one-sided"}

@@ -1,5 +1,6 @@
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 import threadpoolctl
@@ -8,7 +9,7 @@ from xdist.scheduler import LoadFileScheduling
 
 from pairsmith.files.items import read_items
 
-pytest_plugins = ["campaign_fixtures", "cluster_fixtures", "command_fixtures", "server_fixtures"]
+pytest_plugins = [f"support.{name}_fixtures" for name in ("campaign", "cluster", "command", "server")]
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and then no test could be interrupted by one.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -22,35 +23,38 @@ settings.load_profile("pairsmith")
 
 
 # `make quick` leaves out the tests that need a browser, a cluster, PostgreSQL or nginx, that kill processes, or that
-# take more than a few seconds: those of these files, those with these fixtures, and those that are marked slow.
-SLOW_FILES = "test_campaign_browser", "test_campaign_crash"
+# take more than a few seconds: the tests of these files, tests with these fixtures, and tests marked slow.
+SLOW_FILES = "campaign/web/browser/", "campaign/test_crash.py"
 SLOW_FIXTURES = {"postgresql", "nginx", "browser", "farm", "shared"}
+TESTS = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         database = item.callspec.params.get("target") if hasattr(item, "callspec") else None
         if (
-            item.path.stem.startswith(SLOW_FILES)
+            item.path.relative_to(TESTS).as_posix().startswith(SLOW_FILES)
             or SLOW_FIXTURES.intersection(item.fixturenames)
             or database == "postgresql"
         ):
             item.add_marker(pytest.mark.slow)
 
 
-# What such files share, a browser or a cluster, takes seconds to start, and three of each would be in each other's way:
-# one process runs all of them.
-TOGETHER = "test_campaign_browser", "test_cluster"
+# Browsers and clusters take seconds to start, and several of each would slow each other down: one process runs all
+# tests of each of these folders.
+ONE_PROCESS_EACH = "campaign/web/browser/", "cluster/"
 
 
-class ByFileAndWhatTheyShare(LoadFileScheduling):
+class ByFileOrSharedFolder(LoadFileScheduling):
     def _split_scope(self, nodeid):
-        return next((name for name in TOGETHER if f"/{name}" in nodeid), super()._split_scope(nodeid))
+        return next(
+            (folder for folder in ONE_PROCESS_EACH if f"tests/{folder}" in nodeid), super()._split_scope(nodeid)
+        )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    return ByFileAndWhatTheyShare(config, log)
+    return ByFileOrSharedFolder(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

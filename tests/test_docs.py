@@ -10,10 +10,11 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from campaigns import answer_next
-from pairsmith.campaign import people, worker
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.planning import worker
+from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web import server
+from support.campaigns import answer_next
 
 ROOT = Path(__file__).parents[1]
 RESULTS = sorted((ROOT / "experiments" / "results").glob("*.md"))

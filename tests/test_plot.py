@@ -14,7 +14,7 @@ from scipy.stats import norm
 import pairsmith as ps
 from pairsmith import plot
 from pairsmith.cli.output import draw_ranking
-from simulate import labels_and_answers
+from support.simulate import labels_and_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 

@@ -12,15 +12,10 @@ The map, from the outside in:
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
     plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
-    forecast     plan() and Plan: how many answers it will take, by simulating them
+    forecasting  plan() and Plan: how many answers it will take, by simulating them
     selection    select() and Selection: problem -> criterion -> run -> selection
-    starting_point  items as a design sees them, and what is known of them beforehand
-    affordable   the memory that a search may use and would take
-    run          steps taken and timed: progress, checkpoint, certificate
     criteria     what a pair is worth: the registry, and a module a criterion
-    problem      what select() is asked, checked once
     cluster      the engine's scans on the workers of a Dask cluster
-    certificate  how far the picks can be from the best possible ones
     datasets     data to try it on: synthetic, embedded, and loaders for published files
     recipe       raw texts, images, categories and dates turned into features, in a way that new rows can follow
     model        BradleyTerryGP, BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
@@ -44,12 +39,12 @@ if TYPE_CHECKING:
     from pairsmith import datasets, plot
     from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
-    from pairsmith.forecast import Plan, plan
+    from pairsmith.forecasting import Plan, plan
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
     from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.recipe.recipe import Recipe, features
-    from pairsmith.selection import Selection, select
+    from pairsmith.selection.select import Selection, select
 
 __version__ = "0.1.0.dev0"
 
@@ -63,12 +58,12 @@ _HOME = {
     "BradleyTerryCV": "model.cross_validation",
     "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
-    "Plan": "forecast",
+    "Plan": "forecasting",
     "Recipe": "recipe.recipe",
     "features": "recipe.recipe",
-    "Selection": "selection",
-    "plan": "forecast",
-    "select": "selection",
+    "Selection": "selection.select",
+    "plan": "forecasting",
+    "select": "selection.select",
 }
 _ROOMS = ("datasets", "plot")
 

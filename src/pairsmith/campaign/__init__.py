@@ -5,40 +5,18 @@ campaigns have one, and each question has a model and a ranking of its own. A pa
 look at it; an *answer* is the outcome that they give, or a skip; it may be *taken back*. Organisers *strike out*
 answers and *exclude* labellers; what is left *counts*. A *snapshot* is the campaign at one moment.
 
-What there is:
-  settings      what was decided when the campaign was made
-  schema        the tables; migrations: how earlier versions become this one; statements: the SQL of every request
-  database      opening SQLite files and PostgreSQL, and what is wrong with them in one line
-  integrity     whether an edited database still holds a campaign
-  store         a campaign, opened: transactions, settings, items; guard: whether its file is still there
-  prompts       what items answer, and who wrote them
-  items         the items: features, groups, labels, what people see; media_files: their images and sounds
-Who takes part:
-  people        invites, and whoever labels on this machine; enrolment: links by which people invite themselves;
-                lookalikes: names that people would take for one another
-  seals         the key of this user; trust: whether this user made or confirmed a campaign
-What happens:
-  create        a table of items becomes a campaign; demo: two to try
-  leases        pairs handed out, answers taken and undone; gold: pairs whose outcome is known among them
-  goals         when it is over: budgets, bounds, deadlines, quotas; paused and closed
-  answers       the answers that stand, and those added from elsewhere; exchange: answers to and from files, with
-                label_studio, preferences (what language models are tuned by) and times
-  judge         a program that answers pairs; asking: by a command or by HTTP; agreement: how far it agrees with people
-  repair        mending what earlier versions stored; corrections: labellers excluded, answers struck out
-  browse        answers one by one; wordings: the question and the instructions as they were edited
-  additions     more items; backup: a copy of a campaign
-What is computed, by the process of `worker`:
-  snapshot      all that planning and reports look at; learning: the model of it
-  rounds        the next pairs, designed and by chance; planning: when to add them
-  pace          pairs left, and how fast they are answered
-  waits         which pairs wait for people who are not at work
-  report        what the dashboard shows of the model; dashboard: its figures, and the last report
-  history       what the model claimed at the time, and what it foretold; yardstick: whether that came true
-  outlook       what more answers would bring; advice: what all figures mean, in sentences
-  ranking       the items in order, by pages, as people look at them; thumbnails: small pictures of them
-  raters        how each labeller answers
-What people see:
-  web/          pages, api, media, the gate that every request passes, the server
+    options     what is said when a campaign is made
+    store       the database, and everything that reads or writes it directly
+    people      who takes part: invites, enrolment, seals
+    answering   from a request for a pair to a stored answer
+    learning    the model of a campaign
+    reporting   what the model has learned, for people to read
+    planning    from stored answers to the next round
+    setup       making campaigns
+    exchange    answers written to files and read from files
+    judging     programs as raters
+    markdown    Markdown as safe HTML
+    web         pages, API, media, and the server
 """
 
 from __future__ import annotations

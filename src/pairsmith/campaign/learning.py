@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairsmith.campaign.answers import weights
-from pairsmith.campaign.snapshot import CampaignSnapshot
+from pairsmith.campaign.store.answers import weights
+from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.data.outcomes import as_words
 from pairsmith.model.bradley_terry import BradleyTerry

@@ -30,7 +30,9 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli import campaign, data, features, interruption, judge, label, model, plan, select
+from pairsmith.cli import campaign, data, features, interruption, judge, model, select
+from pairsmith.cli import forecast as plan
+from pairsmith.cli import serve as label
 from pairsmith.data.names import printable
 
 app = typer.Typer(

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pairsmith.campaign import counted, is_url
-from pairsmith.campaign.settings import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
+from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
 from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people, creating
 from pairsmith.cli.inputs import (
     Dimensions,
@@ -155,9 +155,9 @@ def create(
     --question 'Which eye looks worse?'[/bold]
     """
     needs_app()
-    from pairsmith.campaign import create as creation
-    from pairsmith.campaign import gold as golden
-    from pairsmith.campaign.wordings import check_questions
+    from pairsmith.campaign.answering import gold as golden
+    from pairsmith.campaign.setup import create as creation
+    from pairsmith.campaign.store.wordings import check_questions
     from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
@@ -245,7 +245,8 @@ def export_answers(
     [bold]pairsmith campaign export retina.db --format csv -o answers.csv[/bold]
     """
     needs_app()
-    from pairsmith.campaign import corrections, exchange
+    from pairsmith.campaign.answering import corrections
+    from pairsmith.campaign.exchange import files as exchange
     from pairsmith.files.write import descriptor
 
     if kind not in exchange.ENDINGS:
@@ -283,7 +284,7 @@ def comments(target: Campaign) -> None:
     [bold]pairsmith campaign comments retina.db[/bold]
     """
     with open_campaign(target, changes=False) as store:
-        from pairsmith.campaign.browse import commented
+        from pairsmith.campaign.reporting.browse import commented
 
         several = len(store.settings.questions) > 1
         with store.reading() as connection:
@@ -317,7 +318,7 @@ def import_answers(
     [bold]pairsmith campaign import retina.db answers.csv[/bold]
     """
     needs_app()
-    from pairsmith.campaign import exchange
+    from pairsmith.campaign.exchange import files as exchange
 
     with open_campaign(target) as store:
         which = None if question is None else which_question(store, question)
@@ -338,7 +339,7 @@ def repair(
     [bold]pairsmith campaign repair retina.db[/bold]
     """
     needs_app()
-    from pairsmith.campaign.repair import labels_to_numbers, repair_answers
+    from pairsmith.campaign.store.repair import labels_to_numbers, repair_answers
 
     with open_campaign(target) as store:
         if better is not None:

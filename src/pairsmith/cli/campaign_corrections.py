@@ -44,7 +44,7 @@ def include(target: Campaign, names: Names) -> None:
 
 def _exclude(target: str, names: list[str], excluded: bool) -> None:
     needs_app()
-    from pairsmith.campaign import corrections
+    from pairsmith.campaign.answering import corrections
 
     with open_campaign(target) as store:
         with store.reading() as connection:
@@ -71,7 +71,7 @@ def edit(
     [bold]pairsmith campaign edit retina.db --question 'Which eye looks worse to you?'[/bold]
     """
     needs_app()
-    from pairsmith.campaign import wordings
+    from pairsmith.campaign.store import wordings
 
     if question is None and instructions is None:
         raise ValueError("there is nothing to change; give --question, --instructions or both")
@@ -112,7 +112,7 @@ def add(
     [bold]pairsmith campaign add retina.db more.csv[/bold]
     """
     needs_app()
-    from pairsmith.campaign.additions import add_items
+    from pairsmith.campaign.setup.additions import add_items
 
     with open_campaign(target) as store:
         count = add_items(store, items, show, id_column, group_by)
@@ -130,7 +130,7 @@ def backup(
     [bold]pairsmith campaign backup retina.db -o retina-copy.db[/bold]
     """
     needs_app()
-    from pairsmith.campaign.backup import copy
+    from pairsmith.campaign.store.backup import copy
 
     items, answers = copy(target, output, force)
     say(f"Wrote {output}: {counted(items, 'item')}, {counted(answers, 'answer')}. It was read again, and is whole.")
@@ -142,10 +142,11 @@ def raters(target: Campaign, question: WhichQuestion = None) -> None:
     [bold]pairsmith campaign raters retina.db[/bold]
     """
     with open_campaign(target, changes=False) as store:
-        from pairsmith.campaign import corrections, dashboard
-        from pairsmith.campaign.history import Memory, follow
-        from pairsmith.campaign.raters import rate
-        from pairsmith.campaign.snapshot import take_snapshot
+        from pairsmith.campaign.answering import corrections
+        from pairsmith.campaign.reporting import dashboard
+        from pairsmith.campaign.reporting.history import Memory, follow
+        from pairsmith.campaign.reporting.raters import rate
+        from pairsmith.campaign.store.snapshot import take_snapshot
 
         asked = which_question(store, question)
         snapshot, memory = take_snapshot(store, asked), Memory.from_json(*dashboard.last_memory(store, asked))

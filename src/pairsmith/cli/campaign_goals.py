@@ -11,7 +11,7 @@ from pairsmith.campaign import counted
 from pairsmith.cli.opening import Campaign, WhichQuestion, open_campaign, say, shown, which_question
 
 if TYPE_CHECKING:
-    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.store.store import Store
 
 Answers = Annotated[
     str | None,
@@ -56,14 +56,14 @@ def goals(
     [bold]pairsmith campaign goals retina.db --answers 500 --until 'doubt < 10%' --deadline none[/bold]
     """
     with open_campaign(target) as store:
-        from pairsmith.campaign.goals import change
+        from pairsmith.campaign.answering.goals import change
 
         change(store, answers=answers, until=until, deadline=deadline, quota=quota)
         _say_how_far(store)
 
 
 def _say_how_far(store: Store) -> None:
-    from pairsmith.campaign.goals import described
+    from pairsmith.campaign.answering.goals import described
 
     now = described(store)
     none = "no goals" if now["over"] else "no goals, so that it goes on until every pair is answered"
@@ -93,7 +93,7 @@ def reopen(target: Campaign) -> None:
 
 def _act(target: str, action: str) -> None:
     with open_campaign(target) as store:
-        from pairsmith.campaign.goals import act
+        from pairsmith.campaign.answering.goals import act
 
         act(store, action)
         _say_how_far(store)
@@ -120,8 +120,8 @@ def gold(
     if known is None and rate is None:
         raise ValueError("name a file of pairs whose outcome is known, or give a --rate")
     with open_campaign(target) as store:
-        from pairsmith.campaign import gold as golden
-        from pairsmith.campaign.corrections import excluded
+        from pairsmith.campaign.answering import gold as golden
+        from pairsmith.campaign.answering.corrections import excluded
         from pairsmith.files.items import Items
 
         items = Items(Path(shown(target)), store.items.features, store.items.groups)

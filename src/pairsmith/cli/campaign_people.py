@@ -13,7 +13,7 @@ from pairsmith.campaign import counted
 from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 
 if TYPE_CHECKING:
-    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.store.store import Store
 
 HERE = "http://127.0.0.1:8000"  # where `pairsmith label` serves by default
 
@@ -57,7 +57,8 @@ def invite(
     if again and enrol is not None:
         raise ValueError("--again is for people by name; --enrol makes one more link")
     needs_app()
-    from pairsmith.campaign import enrolment, people
+    from pairsmith.campaign.people import enrolment
+    from pairsmith.campaign.people import invites as people
 
     role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
     invited = [people.check_name(name) for name in names or ()]
@@ -85,7 +86,8 @@ def revoke(
     if not names and not enrol:
         raise ValueError("name the people whose links to revoke, or give --enrol")
     needs_app()
-    from pairsmith.campaign import enrolment, people
+    from pairsmith.campaign.people import enrolment
+    from pairsmith.campaign.people import invites as people
 
     with open_campaign(target) as store:
         invited = [name for good in (True, False) for name, _ in people.invited(store, good)]
@@ -102,7 +104,8 @@ def revoke(
 def list_people(target: Campaign) -> None:
     """Who has an invite."""
     needs_app()
-    from pairsmith.campaign import enrolment, people
+    from pairsmith.campaign.people import enrolment
+    from pairsmith.campaign.people import invites as people
 
     with open_campaign(target, changes=False) as store:
         good, void = people.invited(store), people.invited(store, confirmed=False)
@@ -137,8 +140,8 @@ def confirm_trust(
 
 def confirm(store: Store, media: Path | None = None, invites: bool = True) -> None:
     """Make a campaign this user's own, and say what that means."""
-    from pairsmith.campaign import trust
-    from pairsmith.campaign.media_files import MediaError, open_file
+    from pairsmith.campaign.people import trust
+    from pairsmith.campaign.store.media import MediaError, open_file
 
     files = trust.files(store)
     if media is not None and not media.is_dir():
@@ -163,7 +166,8 @@ def confirm(store: Store, media: Path | None = None, invites: bool = True) -> No
 
 def wants(store: Store, folder: str | None, invites: bool = True) -> list[str]:
     """What a campaign shows and whom it lets in, a line each."""
-    from pairsmith.campaign import enrolment, people, trust
+    from pairsmith.campaign.people import enrolment, trust
+    from pairsmith.campaign.people import invites as people
 
     files = len(trust.files(store))
     names = ", ".join(f"{name} ({role})" for good in (True, False) for name, role in people.invited(store, good))

@@ -11,24 +11,24 @@ from pairsmith.campaign import counted
 from pairsmith.cli.opening import say, shown
 
 if TYPE_CHECKING:
-    from pairsmith.campaign.create import Shown
-    from pairsmith.campaign.goals import Goals
-    from pairsmith.campaign.prompts import Authors, Prompts
+    from pairsmith.campaign.answering.goals import Goals
+    from pairsmith.campaign.setup.create import Shown
+    from pairsmith.campaign.setup.prompts import Authors, Prompts
     from pairsmith.files.items import Items
     from pairsmith.recipe.recipe import Recipe
 
 
 def goals(**given: str | None) -> Goals:
     """When the campaign is over, as the options say."""
-    from pairsmith.campaign.goals import Goals, revised
-    from pairsmith.campaign.schema import SECOND
+    from pairsmith.campaign.answering.goals import Goals, revised
+    from pairsmith.campaign.store.schema import SECOND
 
     return revised(Goals(), round(time.time() * SECOND), **given)
 
 
 def check_numbers(objective: str, lease: float, random_share: float, viewing: float, rate: float | None) -> None:
     """Refuse values that options cannot have."""
-    from pairsmith.campaign.gold import check_rate
+    from pairsmith.campaign.answering.gold import check_rate
     from pairsmith.criteria import CRITERIA
 
     check_rate(rate)
@@ -82,8 +82,8 @@ def read_table(
     how: dict[str, Any],
 ) -> Table:
     """The table of items; `named` has the columns show, id, group_by and prompt."""
-    from pairsmith.campaign.create import read_items_and_parts
-    from pairsmith.campaign.prompts import read_authors, read_prompts
+    from pairsmith.campaign.setup.create import read_items_and_parts
+    from pairsmith.campaign.setup.prompts import read_authors, read_prompts
 
     show, id_column = named["show"], named["id"]
     prompts = None if named["prompt"] is None else read_prompts(path, named["prompt"], id_column)
@@ -98,7 +98,7 @@ def read_table(
 
 def say_what_was_made(target: str, table: Table, count: int, by_choice: bool) -> None:
     """What a new campaign holds, and what its features were made from, if they were, `by_choice` or for want of any."""
-    from pairsmith.campaign.create import told_of_features
+    from pairsmith.campaign.setup.create import told_of_features
 
     if table.recipe is not None:
         made = f"eatures are made from {'; '.join(table.recipe.sentences())}."

@@ -14,12 +14,12 @@ import typer
 from pairsmith.campaign import counted
 from pairsmith.cli.campaign_goals import OVER
 from pairsmith.cli.interruption import leaving
-from pairsmith.cli.label import check_origin
 from pairsmith.cli.opening import Campaign, open_campaign, say, shown
+from pairsmith.cli.serve import check_origin
 
 if TYPE_CHECKING:
-    from pairsmith.campaign.judge import Ask, Tally
-    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.judging.judge import Ask, Tally
+    from pairsmith.campaign.store.store import Store
 
 KEY = "OPENAI_API_KEY"
 MOST = 86_400  # requests a minute, or seconds for one: a day
@@ -90,9 +90,9 @@ def judge(
             raise ValueError(f"{option} must be between {least:.3g} and {MOST:,}, got {value:g}")
     with open_campaign(target) as store:
         check_origin(store, trusted=False)
-        from pairsmith.campaign import corrections
-        from pairsmith.campaign import judge as judging
-        from pairsmith.campaign.pace import waiting
+        from pairsmith.campaign.answering import corrections
+        from pairsmith.campaign.judging import judge as judging
+        from pairsmith.campaign.planning.pace import waiting
         from pairsmith.recipe.progress import Progress
 
         ask = _asking(command, http, model, key_from, timeout, temperature)
@@ -124,7 +124,7 @@ def judge(
 @contextmanager
 def _giving_up() -> Iterator[None]:
     """Exit with code 1 where the judge is given up."""
-    from pairsmith.campaign.judge import GaveUp
+    from pairsmith.campaign.judging.judge import GaveUp
 
     try:
         yield
@@ -136,7 +136,7 @@ def _giving_up() -> Iterator[None]:
 def _asking(
     command: str | None, url: str | None, model: str | None, key_from: str, timeout: float, temperature: float | None
 ) -> Ask:
-    from pairsmith.campaign.asking import by_command, by_http
+    from pairsmith.campaign.judging.asking import by_command, by_http
 
     if url is None:
         if model is not None or temperature is not None:
@@ -154,9 +154,9 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     """What was done, and how far it agrees with the people."""
     import sqlalchemy as sa
 
-    from pairsmith.campaign.agreement import judges_against_people
-    from pairsmith.campaign.answers import standing
-    from pairsmith.campaign.schema import people
+    from pairsmith.campaign.reporting.agreement import judges_against_people
+    from pairsmith.campaign.store.answers import standing
+    from pairsmith.campaign.store.schema import people
 
     say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
     if tally.both:
@@ -183,8 +183,8 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
 
 def _tell_why_it_ends(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
     """Say why there is no other pair; exit with code 1 where the judge answered none and has skipped those left."""
-    from pairsmith.campaign.corrections import skipped
-    from pairsmith.campaign.goals import ending
+    from pairsmith.campaign.answering.corrections import skipped
+    from pairsmith.campaign.answering.goals import ending
 
     if wanted is not None and tally.answers >= wanted:
         return

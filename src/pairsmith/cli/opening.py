@@ -10,8 +10,8 @@ import typer
 from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
-    from pairsmith.campaign.snapshot import CampaignSnapshot
-    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.store.snapshot import CampaignSnapshot
+    from pairsmith.campaign.store.store import Store
 
 Campaign = Annotated[str, typer.Argument(help="A campaign: an SQLite file or a postgresql:// URL.", metavar="CAMPAIGN")]
 WhichQuestion = Annotated[
@@ -32,14 +32,14 @@ def needs_app() -> None:
 def open_campaign(target: str, changes: bool = True) -> Store:
     """The campaign at this place. Without `changes`, a read-only file will do."""
     needs_app()
-    from pairsmith.campaign.store import Store
+    from pairsmith.campaign.store.store import Store
 
     return Store(target, changes=changes)
 
 
 def which_question(store: Store, number: int | None, option: str = "--question") -> int:
     """The question of this number, as the database counts them: 0 is the first. Of several one has to be named."""
-    from pairsmith.campaign import wordings
+    from pairsmith.campaign.store import wordings
 
     asked = wordings.questions(store)
     listed = ", ".join(f"{at} ({question})" for at, question in enumerate(asked, 1))
@@ -59,7 +59,7 @@ def refuse_question(number: int | None) -> None:
 def snapshot_of(target: str, *refused: object, question: int | None = None) -> CampaignSnapshot:
     """A campaign as it is, for fit, rank and select; options that it has its own answer to are refused."""
     needs_app()
-    from pairsmith.campaign.snapshot import take_snapshot
+    from pairsmith.campaign.store.snapshot import take_snapshot
 
     if any(option for option in refused):
         raise ValueError(
@@ -73,7 +73,7 @@ def snapshot_of(target: str, *refused: object, question: int | None = None) -> C
 def nothing_to_learn(target: str) -> str:
     """Why no answer of this campaign counts: there are none, or all were left out."""
     from pairsmith.campaign import counted
-    from pairsmith.campaign.corrections import left_out
+    from pairsmith.campaign.answering.corrections import left_out
 
     with open_campaign(target, changes=False) as store, store.reading() as connection:
         struck, excluded = left_out(connection)
@@ -92,6 +92,6 @@ def say(text: str, to: TextIO | None = None) -> None:
 
 def shown(target: str) -> str:
     """The campaign's name, without its password."""
-    from pairsmith.campaign import database
+    from pairsmith.campaign.store import database
 
     return database.shown(target)

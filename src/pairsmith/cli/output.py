@@ -14,7 +14,7 @@ from pairsmith.files.write import descriptor
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pairsmith.selection import Selection
+    from pairsmith.selection.select import Selection
 
 WRITERS = (".csv", ".jsonl", ".parquet")
 _STANDARD_OUTPUT = 1  # the number of its file descriptor

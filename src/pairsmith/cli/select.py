@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pairsmith.files.items import Items
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
-    from pairsmith.selection import Selection
+    from pairsmith.selection.select import Selection
 
 
 class Command(TyperCommand):
@@ -265,7 +265,7 @@ def _from_campaign(
     asked = opening.snapshot_of(target, *refused, question=question)
     if model is not None:
         check_recipe(model, asked.recipe)
-    from pairsmith.campaign.rounds import next_pairs
+    from pairsmith.campaign.planning.rounds import next_pairs
 
     with resumable(options["checkpoint"]), cluster(dask) as client:
         fitted = load_model(model) if model else None

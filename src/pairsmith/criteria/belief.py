@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pairsmith.criteria.problem import Problem
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.features import Features, from_array
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
 from pairsmith.model.joint import Joint, no_scores
-from pairsmith.problem import Problem
 
 if TYPE_CHECKING:
     from pairsmith.model.bradley_terry import BradleyTerry

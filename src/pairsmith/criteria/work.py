@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pairsmith.criteria.belief import Belief
+from pairsmith.criteria.problem import Problem
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.backend import Tell
 from pairsmith.engine.scan import Scan
-from pairsmith.problem import Problem
 
 
 class Goal(NamedTuple):

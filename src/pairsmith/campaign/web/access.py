@@ -9,8 +9,8 @@ from functools import cached_property
 from fastapi import HTTPException, Request
 from fastapi.responses import RedirectResponse, Response
 
-from pairsmith.campaign import people
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.store.store import Store
 
 MONTH = 30 * 24 * 3600  # seconds that a browser keeps an invite
 

@@ -10,17 +10,21 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from pairsmith.campaign import corrections, dashboard, enrolment, goals, gold, leases, people, wordings
-from pairsmith.campaign.database import Refused
-from pairsmith.campaign.leases import Lease
-from pairsmith.campaign.media_files import MEDIA
-from pairsmith.campaign.ranking import Rankings
-from pairsmith.campaign.store import Store
-from pairsmith.campaign.waits import waits
+from pairsmith.campaign.answering import corrections, goals, gold, leases
+from pairsmith.campaign.answering.leases import Lease
+from pairsmith.campaign.markdown import render
+from pairsmith.campaign.people import enrolment
+from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.planning.waits import waits
+from pairsmith.campaign.reporting import dashboard
+from pairsmith.campaign.reporting.ranking import Rankings
+from pairsmith.campaign.store import wordings
+from pairsmith.campaign.store.database import Refused
+from pairsmith.campaign.store.media import MEDIA
+from pairsmith.campaign.store.store import Store
+from pairsmith.campaign.store.wordings import MOST
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.bodies import StrictRoute
-from pairsmith.campaign.web.markdown import render
-from pairsmith.campaign.wordings import MOST
 
 # Characters, which as JSON have room in a body however they are written.
 COMMENT, QUESTION, INSTRUCTIONS = 1000, wordings.LONGEST_QUESTION, 5000

@@ -16,8 +16,8 @@ from fastapi.responses import JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from pairsmith.campaign.database import CampaignError, Refused
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.store.database import CampaignError, Refused
+from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web import api
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.correcting import correcting

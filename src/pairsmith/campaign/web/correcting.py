@@ -11,13 +11,16 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from pairsmith.campaign import browse, corrections, wordings
-from pairsmith.campaign.schema import SECOND
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.answering import corrections
+from pairsmith.campaign.markdown import render
+from pairsmith.campaign.reporting import browse
+from pairsmith.campaign.store import wordings
+from pairsmith.campaign.store.changes import logged
+from pairsmith.campaign.store.schema import SECOND
+from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.api import ERRORS, INSTRUCTIONS, QUESTION, Strict, like, parts_of, prompt_of, which
 from pairsmith.campaign.web.bodies import StrictRoute
-from pairsmith.campaign.web.markdown import render
 from pairsmith.campaign.web.pages import TEMPLATES
 
 AT_ONCE = 50  # answers on a page
@@ -100,7 +103,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
         wanted = browse.Filter(person, item, disputed, question)
         with store.reading() as connection:
             total, found = browse.browse(connection, wanted, (page - 1) * AT_ONCE, AT_ONCE)
-            people, done = browse.labellers(connection), corrections.logged(connection)
+            people, done = browse.labellers(connection), logged(connection)
         given = {name: value for name, value in wanted._asdict().items() if value}
         pages = {number: urlencode({**given, "page": number}) for number in (page - 1, page + 1)}
         shown = {"answers": found, "total": total, "wanted": wanted, "people": people, "done": done, "when": when,

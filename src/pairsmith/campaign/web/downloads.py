@@ -9,9 +9,9 @@ from pathlib import Path
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from pairsmith.campaign.exchange import export_answers
-from pairsmith.campaign.ranking import Rankings
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.exchange.files import export_answers
+from pairsmith.campaign.reporting.ranking import Rankings
+from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.api import Question, which
 from pairsmith.files.write_table import write_csv

@@ -18,10 +18,11 @@ from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pairsmith.campaign import dashboard, wordings
-from pairsmith.campaign.database import CampaignError
-from pairsmith.campaign.schema import answers, campaign
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.reporting import dashboard
+from pairsmith.campaign.store import wordings
+from pairsmith.campaign.store.database import CampaignError
+from pairsmith.campaign.store.schema import answers, campaign
+from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.app import few_threads
 from pairsmith.campaign.web.correcting import when
 from pairsmith.campaign.web.gate import Gate

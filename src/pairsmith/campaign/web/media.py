@@ -16,9 +16,10 @@ from fastapi import Path as InPath
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from pairsmith.campaign import leases, thumbnails
-from pairsmith.campaign.media_files import MEDIA, MediaError, ending, open_file
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.answering import leases
+from pairsmith.campaign.store.media import MEDIA, MediaError, ending, open_file
+from pairsmith.campaign.store.store import Store
+from pairsmith.campaign.web import thumbnails
 from pairsmith.campaign.web.access import Access
 
 PIECE = 1 << 18  # bytes of a file that are read at once

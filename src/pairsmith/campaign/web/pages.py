@@ -10,13 +10,17 @@ from fastapi import Path as InPath
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
-from pairsmith.campaign import dashboard, enrolment, goals, people, wordings
-from pairsmith.campaign.ranking import Rankings
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.answering import goals
+from pairsmith.campaign.markdown import render
+from pairsmith.campaign.people import enrolment
+from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.reporting import dashboard
+from pairsmith.campaign.reporting.ranking import Rankings
+from pairsmith.campaign.store import wordings
+from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web import languages
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.api import COMMENT, INSTRUCTIONS, QUESTION, Question, which
-from pairsmith.campaign.web.markdown import render
 
 Language = Annotated[str | None, Query(max_length=16)]
 Token = Annotated[str, InPath(max_length=64)]

@@ -1,0 +1,60 @@
+"""What a model says of the items: the model given, or one fitted to what is known."""
+
+import numpy as np
+import pytest
+
+import pairsmith as ps
+from pairsmith.criteria import CRITERIA
+from pairsmith.data.features import from_array
+from pairsmith.model.prior import usual_ridge
+from support.definitions import RIDGE, problem
+
+
+@pytest.mark.parametrize(
+    "objective", [name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects]
+)
+def test_a_model_is_fitted_to_what_is_known(objective):
+    X, _ = problem(0, n=30)
+    labeled, labels = [1, 2, 3, 4], [1, -1, 1, 1]
+    pairs, outcomes = [(5, 3), (6, 2), (0, 1)], [1, 0, -1]
+    options = {"ridge": RIDGE, "objective": objective, "random_state": 0}
+    known = {"labeled": labeled, "comparisons": pairs}
+    told = ps.select(X, 5, **options, **known, labels=labels, outcomes=outcomes)
+    spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
+    model = ps.BradleyTerry(spread / 8).fit(X, labels, labeled=labeled, comparisons=pairs, outcomes=outcomes)
+    given = ps.select(X, 5, **options, **known, model=model)
+    np.testing.assert_array_equal(told.pairs, given.pairs)
+    ps.select(X, 5, **options, labeled=labeled, labels=labels)
+    ps.select(X, 5, **options, comparisons=np.array(pairs), outcomes=outcomes)
+    for wrong, message in (
+        ({}, f"objective='{objective}' needs a model"),
+        ({"labeled": labeled, "labels": [1, 1]}, "labels has shape"),
+        ({"comparisons": pairs, "outcomes": [1]}, "outcomes has shape"),
+        ({"comparisons": pairs, "outcomes": [1, 5, 1]}, "outcomes must be"),
+        ({"model": ps.BradleyTerry()}, "model must be a fitted BradleyTerry"),
+        ({"model": "mine"}, "model must be a fitted BradleyTerry"),
+        ({"model": problem(0, d=2)[1]}, "model was fitted to 2 features, but X has 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ps.select(X, 5, **{**options, **wrong})
+
+
+def test_the_usual_ridge_spreads_scores_by_two_before_any_answer():
+    """By simulation: coefficients drawn from the prior of the penalty, exp(-ridge |beta|^2)."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 4)) * [1.0, 3.0, 0.2, 1.0] + 7
+    ridge = usual_ridge(from_array(X))
+    betas = rng.standard_normal((4, 5000)) / np.sqrt(2 * ridge)
+    assert np.sqrt(np.mean(((X - X.mean(axis=0)) @ betas) ** 2)) == pytest.approx(2, rel=0.05)
+    assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0
+
+
+@pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.effects])
+def test_a_design_goes_on_from_what_a_model_knows_and_leaves_it_as_it_is(objective):
+    rng = np.random.default_rng(0)
+    pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
+    model = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=rng.choice([-1, 1], 60))
+    known = [array.copy() for array in (model.learned_.posterior.effects, model.learned_.posterior.mean)]
+    ps.select(None, 40, model=model, objective=objective, random_state=0)
+    for before, now in zip(known, (model.learned_.posterior.effects, model.learned_.posterior.mean), strict=True):
+        np.testing.assert_array_equal(before, now)

@@ -1,0 +1,123 @@
+"""The registry of criteria, and what holds for all of them."""
+
+import inspect
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import pairsmith as ps
+from pairsmith.criteria import CRITERIA, LOG_DET
+from pairsmith.criteria.belief import Belief
+from pairsmith.data.features import from_array
+from support.definitions import information, problem
+
+LINEAR = [name for name, criterion in CRITERIA.items() if not criterion.only_effects]  # which take a linear model
+
+
+def test_names_are_keys_and_modules_are_loaded_only_when_called():
+    assert all(name == criterion.name for name, criterion in CRITERIA.items())
+    code = "import sys, pairsmith.criteria; print([m for m in ('numpy', 'numba', 'scipy') if m in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"
+
+
+def test_the_docstring_of_select_names_every_criterion():
+    told = inspect.getdoc(ps.select).split("objective : str")[1].split("goal : str")[0]
+    assert re.findall(r'"([a-z-]+)"', told) == list(CRITERIA)
+
+
+def test_the_table_in_the_docs_is_the_registry():
+    page = (Path(__file__).parents[2] / "docs" / "criteria.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    yes = {True: "yes", False: ""}
+    assert rows == [
+        f"| `{each.name}` | {each.what} | {each.gain_is} | {yes[each.needs_model]} | {yes[each.by_engine]}"
+        f" | {yes[each.resumable]} | {yes[each.certifiable]} | {each.bytes_per_pair or ''} |"
+        for each in CRITERIA.values()
+    ]
+
+
+@pytest.mark.parametrize("objective", LINEAR)
+def test_log_det_is_told_as_it_is_whatever_a_gain_is(objective):
+    X, model = problem(0)
+    labeled, compared = [0, 3], [(1, 2), (4, 7)]
+    known = {"labeled": labeled, "comparisons": compared, "model": model}
+    selection = ps.select(X, 5, ridge=0.5, objective=objective, random_state=0, **known)
+    scores = np.zeros(len(X))
+    if CRITERIA[objective].scores_that_weigh:
+        belief = Belief(model.coef_, model.covariance_root_, X @ model.coef_)
+        scores = CRITERIA[objective].scores_that_weigh(from_array(X), belief)
+    unit = 0.25 if CRITERIA[objective].scores_that_weigh is None else 1.0  # p (1 - p) where all scores are 0
+
+    def defined(pairs):
+        own = [expit(scores[i]) * expit(-scores[i]) / unit for i in labeled]
+        each = [expit(scores[i] - scores[j]) * expit(scores[j] - scores[i]) / unit for i, j in pairs]
+        return np.linalg.slogdet(information(X, pairs, each, 0.5, labeled, own))[1]
+
+    assert selection.logdet_before == pytest.approx(defined(compared))
+    for step in range(5):
+        assert selection.logdet[step] == pytest.approx(defined([*compared, *selection.pairs[: step + 1]]))
+    rises = np.diff(selection.logdet, prepend=selection.logdet_before)
+    assert np.allclose(rises, selection.gains) == (CRITERIA[objective].gain_is == LOG_DET)
+
+
+@pytest.mark.parametrize("objective", [name for name, each in CRITERIA.items() if each.resumable])
+def test_a_resumed_run_is_a_whole_run(objective, tmp_path):
+    X, model = problem(3, n=30, d=4)
+    path, options = tmp_path / "run.json", {"objective": objective, "ridge": 1e-3, "labeled": [1, 2], "model": model}
+    whole = ps.select(X, 8, **options)
+    ps.select(X, 3, checkpoint=path, **options)
+    resumed = ps.select(X, 8, checkpoint=path, **options)
+    np.testing.assert_array_equal(resumed.pairs, whole.pairs)
+    np.testing.assert_allclose(resumed.gains, whole.gains, rtol=1e-6)
+    np.testing.assert_allclose(resumed.logdet, whole.logdet, rtol=1e-9)
+
+
+@pytest.mark.parametrize("objective", LINEAR)
+def test_what_a_criterion_cannot_do_is_refused(objective):
+    X, model = problem(0)
+    criterion = CRITERIA[objective]
+    for able, options, message in (
+        (criterion.by_paper, {"algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
+        (criterion.by_engine, {"algorithm": "engine"}, "algorithm='engine' is for objective='d-optimal'"),
+        (criterion.by_engine, {"pool_size": 10}, "pool_size is for the engine"),
+        (criterion.certifiable, {"certify": True}, "certify bounds log det, which is not what objective="),
+    ):
+        if able:
+            assert len(ps.select(X, 3, objective=objective, model=model, **options)) == 3
+        else:
+            with pytest.raises(ValueError, match=message):
+                ps.select(X, 3, objective=objective, model=model, **options)
+    if not criterion.resumable:
+        with pytest.raises(ValueError, match=r"checkpoint is for d-optimal, .*; leave it out"):
+            ps.select(X, 3, objective=objective, model=model, checkpoint="run.json")
+
+
+def test_among_equals_the_smallest_pair_wins():
+    X, model = np.zeros((5, 2)), problem(0, d=2)[1]
+    for objective in set(LINEAR) - {"mutual-information", "random"}:
+        selection = ps.select(X, 5, ridge=1.0, objective=objective, model=model)
+        assert selection.pairs.tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2]], objective
+
+
+@pytest.mark.parametrize("objective", ["entropy", "a-optimal", "fisher", "mutual-information", "random"])
+def test_a_cap_that_gets_stuck_in_a_list_ends_the_run(objective):
+    """After 1-2, the path 0-1-2-3 has no pair left whose items are both below a cap of 1."""
+    X = np.array([[0.0], [1.0], [1.1], [2.2]])
+    model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 3)], outcomes=[-1])
+    for seed in range(20):
+        options = {"max_per_item": 1, "ridge": 1.0, "objective": objective, "model": model, "random_state": seed}
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            selection = ps.select(X, 2, candidates=[(0, 1), (1, 2), (2, 3)], **options)
+        stuck = selection.pairs.tolist() == [[1, 2]]
+        assert stuck == (len(selection) == 1) == any("only 1 of k=2 pairs" in str(one.message) for one in told)
+        if stuck or objective not in ("entropy", "random"):
+            break
+    assert stuck or objective not in ("entropy", "random")

@@ -1,0 +1,77 @@
+"""D-optimality, step by step, on a Work made by hand."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pairsmith.criteria import d_optimal
+from pairsmith.criteria.belief import NO_BELIEF
+from pairsmith.criteria.work import Work
+from pairsmith.data.candidates import remaining_pairs
+from pairsmith.design.information import Design
+from pairsmith.paper.greedy import ALGORITHMS
+from support.oracle import all_pairs, assert_greedy, logdet
+
+N, RIDGE, LABELED, COMPARED = 14, 0.1, np.array([0, 3]), np.array([[1, 2], [4, 7]])
+X = np.random.default_rng(0).standard_normal((N, 4))
+
+
+def work(told=None):
+    """What steps work on; these look at no problem and no belief."""
+    return Work(
+        problem=None,
+        design=Design(X, RIDGE, LABELED, COMPARED),
+        remaining=remaining_pairs(None, N, COMPARED, max_per_item=2),
+        belief=NO_BELIEF,
+        rng=np.random.default_rng(0),
+        threads=1,
+        memory=1 << 30,
+        tell=[].append if told is None else told.append,
+    )
+
+
+class Picked:
+    """Steps, as `oracle.assert_greedy` looks at them."""
+
+    def __init__(self, steps):
+        self.pairs = np.array([(step.i, step.j) for step in steps])
+        self.gains = [step.gain for step in steps]
+        self.logdet = [step.logdet for step in steps]
+
+
+@pytest.mark.parametrize("algorithm", [None, *ALGORITHMS])
+def test_each_step_is_the_best_and_is_noted_in_the_design_and_in_what_remains(algorithm):
+    own = work()
+    run = d_optimal.steps(own, 9) if algorithm is None else d_optimal.paper_steps(algorithm, own, 9)
+    steps = list(itertools.islice(run, 9))
+    assert len(steps) == 9
+    assert all(step.i < step.j for step in steps)
+    assert_greedy(Picked(steps), X, all_pairs(N), RIDGE, LABELED, COMPARED, cap=2)
+    assert own.design.logdet == pytest.approx(steps[-1].logdet)
+    pairs = [(step.i, step.j) for step in steps]
+    gone = own.remaining.rows.pairs(own.remaining.taken)
+    assert set(map(tuple, gone.tolist())) == {*pairs, (1, 2), (4, 7)}
+    times = Counter(item for pair in pairs for item in pair)
+    assert np.flatnonzero(own.remaining.full).tolist() == [item for item in range(N) if times[item] == 2]
+
+
+def test_pairs_of_an_earlier_run_are_included_as_they_were_picked():
+    steps = list(itertools.islice(d_optimal.steps(work(), 5), 5))
+    design = work().design
+    for step in steps:
+        again = d_optimal.replay(design, step.i, step.j)
+        assert (again.i, again.j) == (step.i, step.j)
+        assert (again.gain, again.logdet) == pytest.approx((step.gain, step.logdet))
+    assert design.logdet == pytest.approx(
+        logdet(X, RIDGE, LABELED, [*COMPARED.tolist(), *((step.i, step.j) for step in steps)])
+    )
+
+
+def test_what_is_being_done_is_told_and_counted():
+    told = []
+    own = work(told)
+    list(itertools.islice(d_optimal.steps(own, 3), 3))
+    assert told
+    assert own.diagnostics["scans"] >= 1
