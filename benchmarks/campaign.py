@@ -4,7 +4,7 @@
     python benchmarks/campaign.py --think 0           # no thinking time: the server's maximum rate
     python benchmarks/campaign.py --target postgresql://user@host/database    # an empty database
 
-The server and the planner run as `pairsmith label` runs them; each rater is a thread of another process that
+The server and the planner run as `pairsmith serve` runs them; each rater is a thread of another process that
 asks for the next pair and answers it. A round takes seconds to design and is short, so that nearly all the time one is
 being designed or the report is being computed. In the first seconds, before the planner knows the raters' pace, pairs
 may run out; later they should not. At the end the script checks that every acknowledged answer is in the database and
@@ -40,7 +40,7 @@ from pairsmith.files.items import Items
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--labellers", type=int, default=50)
+    parser.add_argument("--raters", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--think", type=float, default=1.0, help="mean seconds per answer")
     parser.add_argument("--items", type=int, default=20_000)
@@ -60,8 +60,8 @@ def run(given: argparse.Namespace, target: str) -> None:
     shown = [[("text", name)] for name in names]
     create(target, items, shown, question="Which?", k=given.k, answers_per_pair=given.answers_per_pair)
     store = Store(target)
-    tokens = [people.invite(store, f"labeller {at}") for at in range(given.labellers)]
-    line = [sys.executable, "-m", "pairsmith.cli", "label", target, "--no-open", "--port", "0"]
+    tokens = [people.invite(store, f"rater {at}") for at in range(given.raters)]
+    line = [sys.executable, "-m", "pairsmith.cli", "serve", target, "--no-open", "--port", "0"]
     server = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     url = server.stdout.readline().split()[-1]
@@ -70,7 +70,7 @@ def run(given: argparse.Namespace, target: str) -> None:
     empty = [0]
     until = time.monotonic() + given.seconds
 
-    def labeller(token: str) -> None:
+    def rater(token: str) -> None:
         rng = random.Random(token)
         with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30) as client:
             time.sleep(rng.random() * given.think)
@@ -93,7 +93,7 @@ def run(given: argparse.Namespace, target: str) -> None:
                 ask("answer", {"lease": pair["lease"], "choice": rng.choice(["left", "right"]), "seconds": 1.0})
                 acknowledged.append(pair["lease"])
 
-    threads = [threading.Thread(target=labeller, args=(token,)) for token in tokens]
+    threads = [threading.Thread(target=rater, args=(token,)) for token in tokens]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -104,7 +104,7 @@ def run(given: argparse.Namespace, target: str) -> None:
     server.wait()
     snapshot = take_snapshot(store)
     rows = Counter(map(tuple, snapshot.answers[["first", "second"]].to_numpy().tolist()))
-    table = Table(title=f"{given.labellers} raters, {given.think:g} s per answer, {given.items:,} items with "
+    table = Table(title=f"{given.raters} raters, {given.think:g} s per answer, {given.items:,} items with "
                         f"{given.features} features, rounds of {given.k}; {target.split(':')[0]}")  # fmt: skip
     for name in ("request", "count", "median", "90%", "99%", "longest"):
         table.add_column(name, justify="right")

@@ -49,12 +49,12 @@ def repetition(
     rng = np.random.default_rng([seed, 7])
     pairs, outcomes = np.zeros((0, 2), dtype=int), np.zeros(0)
     model = ps.BradleyTerryGP(warm_start=True).fit(trial.X)
-    forecasts: dict[int, ps.Plan] = {}
+    forecasts: dict[int, ps.Forecast] = {}
     actual: dict[int, Actual] = {}  # by the number of answers
     while len(pairs) <= starts[-1] + more[-1]:
         actual[len(pairs)] = Actual(model.doubt_, model.reliability_, share_wrong(model, trial))
         if len(pairs) in starts:
-            forecasts[len(pairs)] = ps.plan(
+            forecasts[len(pairs)] = ps.forecast(
                 trial.X, model=model, answers=more, candidates=trial.candidates, simulations=simulations,
                 random_state=seed, n_jobs=1,
             )  # fmt: skip
@@ -73,7 +73,7 @@ def share_wrong(model: ps.BradleyTerryGP, trial: sets.Trial) -> float:
     return float(np.mean(gap < 0) + np.mean(gap == 0) / 2)
 
 
-def compare(start: int, forecast: ps.Plan, actual: dict[int, Actual]) -> list[dict[str, Any]]:
+def compare(start: int, forecast: ps.Forecast, actual: dict[int, Actual]) -> list[dict[str, Any]]:
     """Return a row per number of further answers with the forecast from `start` and the actual figures."""
     target = TARGET_SHARE * actual[start].doubt
     needed = forecast.needed(doubt=target)

@@ -45,7 +45,7 @@ def simulate_campaign(each: int, seed: int) -> CampaignSnapshot:
         first, second = np.minimum(left, right), np.maximum(left, right)
         outcome = np.where(won == first, 1, -1)
         answers.append(
-            pd.DataFrame({"first": first, "second": second, "outcome": outcome, "left": left, "labeller": name})
+            pd.DataFrame({"first": first, "second": second, "outcome": outcome, "left": left, "rater": name})
         )
     given = pd.concat(answers, ignore_index=True)
     given = given.assign(elsewhere=False, why="random", strength="", comment="", seconds=1.0, at=np.arange(len(given)))

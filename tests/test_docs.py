@@ -46,7 +46,7 @@ def obey(run, tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "Worker", lambda _: nullcontext())
 
     def do(words):
-        code, out, err = run(*words, *(["--no-open", "--port", "0"] if words[0] == "label" else []))
+        code, out, err = run(*words, *(["--no-open", "--port", "0"] if words[0] == "serve" else []))
         assert code == 0, f"{' '.join(words)}: {err}"
         return out
 
@@ -119,7 +119,7 @@ def test_commands_for_organisers_run(obey):
         told[" ".join(words[:2])] = out = obey(words)
         if "anna" in words and words[1] == "invite":
             with Store("essays.db") as store:
-                anna = people.person_of(store, re.search("anna: .*/join/(.*)", out).group(1), "labeller")
+                anna = people.person_of(store, re.search("anna: .*/join/(.*)", out).group(1), "rater")
                 for _ in range(6):
                     answer_next(store, person=anna)
     assert "anna" in told["campaign raters"]

@@ -10,7 +10,7 @@ from scipy.stats import kendalltau, t
 
 import pairsmith as ps
 from pairsmith import forecasting as forecast
-from pairsmith.forecasting import Needed, Plan
+from pairsmith.forecasting import Forecast, Needed
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
@@ -19,7 +19,7 @@ def told(doubt, answers=(0, 100, 200), reliability=None, **more):
     doubt = np.array(doubt)
     reliability = 1 - doubt if reliability is None else np.array(reliability)
     given = {"known": 50, "pairs_left": 1000, "variances": {"items": 1.0}, "shown": np.array(answers)} | more
-    return Plan(np.array(answers), doubt, doubt, reliability, **given)
+    return Forecast(np.array(answers), doubt, doubt, reliability, **given)
 
 
 def campaign(seed, n=30, d=3, count=60):
@@ -92,7 +92,7 @@ def test_what_is_foretold_then_happens():
     inside, claimed, wrong, foretold = [], [], [], []
     for seed in range(6):
         X, ask, scores, model, asked = campaign(seed)
-        plan = ps.plan(X, model=model, answers=[80], simulations=5, random_state=seed, n_jobs=1)
+        plan = ps.forecast(X, model=model, answers=[80], simulations=5, random_state=seed, n_jobs=1)
         then = plan.to_frame().iloc[-1]
         for _ in range(4):
             pairs = ps.select(X, 20, model=model, comparisons=asked, n_jobs=1).pairs
@@ -109,7 +109,7 @@ def test_what_is_foretold_then_happens():
 def test_doubt_falls_and_the_same_seed_tells_the_same_on_any_number_of_threads():
     X, _, _, model, _ = campaign(1)
     one, two, other = (
-        ps.plan(X, model=model, answers=[30, 60], simulations=3, n_jobs=jobs, random_state=seed)
+        ps.forecast(X, model=model, answers=[30, 60], simulations=3, n_jobs=jobs, random_state=seed)
         for jobs, seed in ((1, 0), (2, 0), (1, 1))
     )
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
@@ -125,23 +125,23 @@ def test_doubt_falls_and_the_same_seed_tells_the_same_on_any_number_of_threads()
 
 
 def test_before_the_first_answer_without_features():
-    plan = ps.plan(n_items=8, answers=[10, 100], simulations=3)
+    plan = ps.forecast(n_items=8, answers=[10, 100], simulations=3)
     assert list(plan.to_frame().answers) == [0, 10, 28]  # no pair is asked twice
     assert plan.to_frame().wrong[0] == 0.5 == plan.to_frame().doubt[0]
     assert plan.sentences()[-1].startswith(
         "How far scores lie apart is assumed before the first answer (variances: items 0.3), and all depends on it"
     )
-    wider = ps.plan(model=ps.BradleyTerryGP(items=5.0).fit(n_items=8), answers=[28], simulations=3)
+    wider = ps.forecast(model=ps.BradleyTerryGP(items=5.0).fit(n_items=8), answers=[28], simulations=3)
     assert wider.to_frame().doubt.iloc[-1] < plan.to_frame().doubt.iloc[-1]
 
 
 def test_a_target_ends_it():
     X, _, _, model, _ = campaign(2)
-    reached = ps.plan(X, model=model, doubt=0.45, simulations=2)
+    reached = ps.forecast(X, model=model, doubt=0.45, simulations=2)
     assert reached.needed() == Needed(0, 0, 0)
     assert reached.sentences()[0] == "45% doubt: reached already."
     assert len(reached.sentences()) == 2
-    near = ps.plan(X, model=model, doubt=model.doubt_ - 0.01, answers=[80, 300], simulations=6)
+    near = ps.forecast(X, model=model, doubt=model.doubt_ - 0.01, answers=[80, 300], simulations=6)
     assert list(near.to_frame().answers) == [0, 80]
     assert 0 < near.needed().about <= near.needed().high <= 80
 
@@ -157,7 +157,7 @@ def test_pairs_are_asked_once_and_only_those_allowed(monkeypatch):
         return picked[-1]
 
     monkeypatch.setattr(forecast, "select", select)
-    ps.plan(X, model=model, answers=[50], candidates=ps.WithinGroups(groups), simulations=2, n_jobs=1)
+    ps.forecast(X, model=model, answers=[50], candidates=ps.WithinGroups(groups), simulations=2, n_jobs=1)
     found = [tuple(pair) for selection in picked for pair in selection.pairs.tolist()]
     assert all(groups[i] == groups[j] for i, j in found)
     assert not {tuple(pair) for pair in asked.tolist()} & set(found)
@@ -169,21 +169,23 @@ def test_pairs_may_be_asked_again():
     n, every = 5, np.array(list(combinations(range(5), 2)))
     gp = ps.BradleyTerryGP(items=1.0).fit(n_items=n, comparisons=every, outcomes=np.tile([1, 1, -1, 1, 1], 2))
     with pytest.raises(ValueError, match="every pair has been answered"):
-        ps.plan(model=gp)
-    found = ps.plan(model=gp, ask_again=True, answers=[25, 50], simulations=3)
+        ps.forecast(model=gp)
+    found = ps.forecast(model=gp, ask_again=True, answers=[25, 50], simulations=3)
     assert found.answers.tolist() == [0, 10, 20, 25, 35, 45, 50]  # no round has more than all ten pairs
     assert found.pairs_left is None
     assert found.doubt[:, -1].mean() < found.doubt[:, 0].mean()
-    grouped = ps.plan(model=gp, ask_again=True, answers=[3], simulations=2, candidates=ps.WithinGroups([0, 0, 1, 2, 3]))
+    grouped = ps.forecast(
+        model=gp, ask_again=True, answers=[3], simulations=2, candidates=ps.WithinGroups([0, 0, 1, 2, 3])
+    )
     assert grouped.answers.tolist() == [0, 1, 2, 3]  # no round has more than the one pair that there is
     with pytest.raises(ValueError, match="candidates has no pair"):
-        ps.plan(model=gp, candidates=ps.WithinGroups(range(n)))
+        ps.forecast(model=gp, candidates=ps.WithinGroups(range(n)))
 
 
 def test_of_many_items_some_are_judged_by(monkeypatch):
     monkeypatch.setattr(forecast, "_MOST_ITEMS", 10)
     X, _, _, model, _ = campaign(3, count=20)
-    frame = ps.plan(X, model=model, answers=[40], simulations=2).to_frame()
+    frame = ps.forecast(X, model=model, answers=[40], simulations=2).to_frame()
     assert frame.doubt[1] < frame.doubt[0]
     assert 0 < frame.wrong[1] < 0.5
 
@@ -198,7 +200,7 @@ def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
 
     monkeypatch.setattr(forecast, "as_completed", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        ps.plan(X, model=model, answers=[300], simulations=4, n_jobs=2)
+        ps.forecast(X, model=model, answers=[300], simulations=4, n_jobs=2)
     assert len(rounds) == 1
     assert not [thread for thread in threading.enumerate() if "ThreadPoolExecutor" in thread.name]
 
@@ -223,18 +225,18 @@ def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
 def test_what_is_wrong_is_said_before_any_work(options, message, monkeypatch):
     monkeypatch.setattr(forecast, "_run", None)
     with pytest.raises(ValueError, match=message):
-        ps.plan(np.eye(5), **options)
+        ps.forecast(np.eye(5), **options)
 
 
 def test_items_must_be_those_of_the_model_and_have_pairs_left():
     X, _, _, model, _ = campaign(0)
     with pytest.raises(ValueError, match="X must have the items that the model was fitted to, all of them and in that"):
-        ps.plan(X[::-1], model=model)
+        ps.forecast(X[::-1], model=model)
     with pytest.raises(ValueError, match="X must have the items that the model was fitted to"):
-        ps.plan(X[:5], model=model, doubt=0.5)
+        ps.forecast(X[:5], model=model, doubt=0.5)
     whole = ps.BradleyTerryGP().fit(n_items=2, comparisons=[[0, 1]], outcomes=[1])
     with pytest.raises(ValueError, match="every pair has been answered; there is none left to ask about"):
-        ps.plan(model=whole)
+        ps.forecast(model=whole)
 
 
 def test_with_groups_it_is_the_order_within_them_that_is_foretold():
@@ -243,7 +245,7 @@ def test_with_groups_it_is_the_order_within_them_that_is_foretold():
     pairs = np.array([(2 * group, 2 * group + 1) for group in range(5)] * 40)
     model = ps.BradleyTerryGP(linear=False, smooth=False, items=9.0)
     model.fit(None, n_items=12, comparisons=pairs, outcomes=np.ones(len(pairs)))
-    foretold = ps.plan(model=model, candidates=ps.WithinGroups(groups), answers=[1], simulations=4)
+    foretold = ps.forecast(model=model, candidates=ps.WithinGroups(groups), answers=[1], simulations=4)
     assert model.doubt_ > 0.2  # across groups nothing is known
     np.testing.assert_allclose(foretold.doubt[:, 0], 0.5 / 6, atol=0.01)  # of six pairs one is open
     assert foretold.wrong[:, 0].mean() < 0.2
@@ -252,20 +254,20 @@ def test_with_groups_it_is_the_order_within_them_that_is_foretold():
 def test_variances_that_labels_told_are_not_said_to_be_assumed():
     X = np.random.default_rng(0).standard_normal((12, 2))
     labelled = ps.BradleyTerryGP().fit(X, (X[:, 0] > 0).astype(int))
-    plan = ps.plan(X, model=labelled, answers=np.array(3), simulations=2)
+    plan = ps.forecast(X, model=labelled, answers=np.array(3), simulations=2)
     assert plan.answers.tolist() == [0, 3]
     assert (plan.known, plan.assumed) == (0, False)
     assert "assumed" not in " ".join(plan.sentences())
-    assert "assumed" in " ".join(ps.plan(X, answers=3, simulations=2).sentences())
+    assert "assumed" in " ".join(ps.forecast(X, answers=3, simulations=2).sentences())
 
 
 def test_the_model_may_come_first():
     X, _, _, model, _ = campaign(0)
     how = {"answers": 5, "simulations": 2}
-    np.testing.assert_array_equal(ps.plan(model, X, **how).doubt, ps.plan(X, model=model, **how).doubt)
+    np.testing.assert_array_equal(ps.forecast(model, X, **how).doubt, ps.forecast(X, model=model, **how).doubt)
     bare = ps.BradleyTerryGP().fit(n_items=5)
-    np.testing.assert_array_equal(ps.plan(bare, **how).doubt, ps.plan(n_items=5, **how).doubt)
+    np.testing.assert_array_equal(ps.forecast(bare, **how).doubt, ps.forecast(n_items=5, **how).doubt)
     with pytest.raises(ValueError, match="items is for a model that comes first"):
-        ps.plan(X, X)
+        ps.forecast(X, X)
     with pytest.raises(ValueError, match="items is for a model that comes first"):
-        ps.plan(model, X, model=model)
+        ps.forecast(model, X, model=model)

@@ -316,8 +316,10 @@ def test_without_matplotlib_it_says_what_to_install(models, answered, monkeypatc
 def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
     doubt = np.array([[0.3, 0.2, 0.1], [0.3, 0.22, 0.14]])
     answers = np.array([0, 50, 100])
-    plan = ps.Plan(answers, doubt, doubt + 0.01, 1 - doubt, 40, 300, {"items": 1.0}, answers, target=("doubt", 0.15))
-    ax = ps.plot.plan(plan)
+    plan = ps.Forecast(
+        answers, doubt, doubt + 0.01, 1 - doubt, 40, 300, {"items": 1.0}, answers, target=("doubt", 0.15)
+    )
+    ax = ps.plot.forecast(plan)
     low, middle, high = plan.interval("doubt")
     claimed, wrong, target = ax.lines
     np.testing.assert_allclose(claimed.get_xydata(), np.column_stack([answers, middle]))
@@ -327,11 +329,11 @@ def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
     corners = band.get_paths()[0].vertices
     assert {(50, low[1]), (50, high[1])} <= {tuple(corner) for corner in corners}
     assert ax.get_xlabel() == "more answers (after 40)"
-    assert len(ps.plot.plan(plan, ax=plt.subplots()[1]).lines) == 3
-    with pytest.raises(ValueError, match=r"plan must be what ps\.plan gives, got ndarray"):
-        ps.plot.plan(doubt)
+    assert len(ps.plot.forecast(plan, ax=plt.subplots()[1]).lines) == 3
+    with pytest.raises(ValueError, match=r"forecast must be what ps\.forecast gives, got ndarray"):
+        ps.plot.forecast(doubt)
     with pytest.raises(ValueError, match="ax must be one matplotlib Axes, got int"):
-        ps.plot.plan(plan, ax=3)
+        ps.plot.forecast(plan, ax=3)
 
 
 def test_a_font_is_chosen_that_has_the_characters(recwarn):

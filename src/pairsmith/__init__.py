@@ -12,7 +12,7 @@ The map, from the outside in:
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
     plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
-    forecasting  plan() and Plan: how many answers it will take, by simulating them
+    forecasting  forecast() and Forecast: how many answers it will take, by simulating them
     selection    select() and Selection: problem -> criterion -> run -> selection
     criteria     what a pair is worth: the registry, and a module a criterion
     cluster      the engine's scans on the workers of a Dask cluster
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pairsmith import datasets, plot
     from pairsmith.data.candidates import AllPairs, Among, PairList, WithinGroups
     from pairsmith.design.information import Design
-    from pairsmith.forecasting import Plan, plan
+    from pairsmith.forecasting import Forecast, forecast
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.cross_validation import BradleyTerryCV
     from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -58,11 +58,11 @@ _HOME = {
     "BradleyTerryCV": "model.cross_validation",
     "BradleyTerryGP": "model.gaussian_process",
     "Design": "design.information",
-    "Plan": "forecasting",
+    "Forecast": "forecasting",
     "Recipe": "recipe.recipe",
     "features": "recipe.recipe",
     "Selection": "selection.select",
-    "plan": "forecasting",
+    "forecast": "forecasting",
     "select": "selection.select",
 }
 _ROOMS = ("datasets", "plot")
@@ -74,14 +74,14 @@ __all__ = [
     "BradleyTerryCV",
     "BradleyTerryGP",
     "Design",
+    "Forecast",
     "PairList",
-    "Plan",
     "Recipe",
     "Selection",
     "WithinGroups",
     "datasets",
     "features",
-    "plan",
+    "forecast",
     "plot",
     "select",
 ]

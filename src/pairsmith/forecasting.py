@@ -1,4 +1,4 @@
-"""How many answers will it take? plan() simulates what is to come, and says what will then be known.
+"""How many answers will it take? forecast() simulates what is to come, and says what will then be known.
 
 A simulation draws true scores from all that is known of them (`model.imagined`), lets people who err as the model says
 compare the pairs that select() picks round after round, and fits the model to their answers, as a campaign does. What
@@ -51,7 +51,7 @@ class Needed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
+class Forecast:
     """What simulations say of the time after more answers: a row a simulation, a column a number of answers."""
 
     answers: Ints  # (m,) more answers, 0 first
@@ -121,7 +121,7 @@ class Plan:
             parts = ", ".join(f"{name} {value:.2g}" for name, value in self.variances.items() if value > 0)
             told.append(
                 f"How far scores lie apart is assumed before the first answer (variances: {parts}), and all depends on"
-                " it; plan again after some 50 answers."
+                " it; forecast again after some 50 answers."
             )
         return told
 
@@ -145,7 +145,7 @@ class Plan:
         )
 
 
-def plan(
+def forecast(
     X: Any = None,
     items: Any = None,
     *,
@@ -161,7 +161,7 @@ def plan(
     random_state: Any = 0,
     n_jobs: int | None = None,
     progress: bool = False,
-) -> Plan:
+) -> Forecast:
     """Foretell what will be known after more answers, and how many a target takes.
 
     Pairs are asked in rounds that `select` designs under the model; a round has a fifth as many pairs as there are
@@ -170,7 +170,7 @@ def plan(
     Parameters
     ----------
     X : the items, as `select` takes them; None where they have no features.
-    items : the items where the model comes first: plan(gp, X) is plan(X, model=gp).
+    items : the items where the model comes first: forecast(gp, X) is forecast(X, model=gp).
     model : fitted BradleyTerryGP
         What is known of these items. None is the model before the first answer: then how far scores lie apart is
         assumed, as it is by BradleyTerryGP; other variances are those of a model like
@@ -192,14 +192,14 @@ def plan(
 
     Returns
     -------
-    Plan
+    Forecast
     """
     target, threads, rng = _as_target(doubt, reliability), as_threads(n_jobs), as_generator(random_state)
     count, level = as_whole(simulations, "simulations", least=2), as_share(level, "level")
     if is_gaussian_process(X) and model is None:
         X, model = items, X
     elif items is not None:
-        raise ValueError("items is for a model that comes first, as in plan(gp, X); leave it out")
+        raise ValueError("items is for a model that comes first, as in forecast(gp, X); leave it out")
     wanted = _as_numbers((SHOWN if target is None else TO_A_TARGET) if answers is None else answers)
     allowed = None if candidates is None else as_candidates(candidates)
     if model is not None and n_items is not None:
@@ -213,7 +213,7 @@ def plan(
     if every == 0 or left == 0:
         nothing = "there is only one item" if allowed is None else "candidates has no pair"
         why = "every pair has been answered" if every else nothing
-        raise ValueError(f"{why}; there is none left to ask about, and nothing to plan")
+        raise ValueError(f"{why}; there is none left to ask about, and nothing to forecast")
     last = wanted[-1] if left is None else min(left, wanted[-1])
     shown = np.array([0, *(number for number in wanted if number < last), last])
     with single_threaded_blas():
@@ -224,7 +224,7 @@ def plan(
         ]
         _run(imagined, shown, target, level, threads, progress)
     figures = np.array([simulation.figures for simulation in imagined])  # (simulations, rounds, 4)
-    return Plan(
+    return Forecast(
         answers=figures[0, :, 0].astype(np.int64),
         doubt=figures[:, :, 1],
         wrong=figures[:, :, 2],

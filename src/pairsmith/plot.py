@@ -1,9 +1,9 @@
-"""Pictures of a fitted model and of a plan, drawn with matplotlib (`pip install 'pairsmith[plots]'`):
+"""Pictures of a fitted model and of a forecast, drawn with matplotlib (`pip install 'pairsmith[plots]'`):
 
     ps.plot.ranking(model, X)                        scores with their intervals, best first
     ps.plot.calibration(model, X, pairs, outcomes)   whether what it predicts comes true as often as it says
     ps.plot.parts(model)                             how much of the scores features explain
-    ps.plot.plan(plan)                               the doubt that is to come, and where a target is reached
+    ps.plot.forecast(forecast)                              the doubt that is to come, and where a target is reached
 
 Each draws into `ax`, or else into a new figure of pyplot's, which a notebook shows by itself, and returns the Axes.
 Texts, dots and lines have the colour of texts in the style in use, and what lies behind them colours that are safe for
@@ -315,29 +315,31 @@ def parts(model: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plan(plan: Any, *, ax: Axes | None = None) -> Axes:
+def forecast(forecast: Any, *, ax: Axes | None = None) -> Axes:
     """The doubt that the model will claim after more answers, with its interval, and its target.
 
     The dots are the share of pairs of items that are then in the wrong order in the simulations.
 
     Parameters
     ----------
-    plan : what ps.plan gave. ax : where to draw.
+    forecast : what ps.forecast gave. ax : where to draw.
     """
-    if not callable(getattr(plan, "interval", None)):
-        raise ValueError(f"plan must be what ps.plan gives, got {type(plan).__name__}")
+    if not callable(getattr(forecast, "interval", None)):
+        raise ValueError(f"forecast must be what ps.forecast gives, got {type(forecast).__name__}")
     _check_place(ax)
     ax = _axes(ax, (7.0, 4.0))
-    name, value = plan.target or ("doubt", None)
-    low, middle, high = plan.interval(name)
-    ax.fill_between(plan.answers, low, high, color=BLUE, alpha=0.3, lw=0, label=f"{plan.level:.0%} interval")
-    ax.plot(plan.answers, middle, color=BLUE, lw=2, label=f"{name}, as the model will claim it")
+    name, value = forecast.target or ("doubt", None)
+    low, middle, high = forecast.interval(name)
+    ax.fill_between(forecast.answers, low, high, color=BLUE, alpha=0.3, lw=0, label=f"{forecast.level:.0%} interval")
+    ax.plot(forecast.answers, middle, color=BLUE, lw=2, label=f"{name}, as the model will claim it")
     if name == "doubt":
-        ax.plot(plan.answers, plan.wrong.mean(axis=0), "o", color=_ink(), ms=4, label="truly in the wrong order")
+        ax.plot(
+            forecast.answers, forecast.wrong.mean(axis=0), "o", color=_ink(), ms=4, label="truly in the wrong order"
+        )
         ax.yaxis.set_major_formatter(lambda at, _: f"{at:.0%}")
     if value is not None:
         ax.axhline(value, color=ORANGE, ls="--", lw=1.5, label="target")
-    ax.set(xlabel=f"more answers (after {plan.known:,})", ylabel=name, xlim=(0, max(1, plan.answers[-1])))
+    ax.set(xlabel=f"more answers (after {forecast.known:,})", ylabel=name, xlim=(0, max(1, forecast.answers[-1])))
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25)
     ax.legend(frameon=False)

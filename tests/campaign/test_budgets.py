@@ -137,7 +137,7 @@ class Campaign:
 
     def import_one(self, person, which, how):
         first = which % (N_ITEMS - 1)
-        given = answers_of([(first, first + 1)], labeller=self.names[person], at=which)
+        given = answers_of([(first, first + 1)], rater=self.names[person], at=which)
         add_answers(self.store, given.assign(question=how % len(self.store.settings.questions)))
 
     def change(self, person, which, how):

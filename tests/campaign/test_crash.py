@@ -25,7 +25,7 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
     port = int(url.split(":")[-1])
     acknowledged, trouble, ended = [], [], threading.Event()
 
-    def labeller(number, token):
+    def rater(number, token):
         rng = random.Random(number)
         headers = {"Authorization": f"Bearer {token}"}
         client = httpx.Client(base_url=url, headers=headers, timeout=10)
@@ -52,7 +52,7 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
                 acknowledged.append((lease, choice))
         client.close()
 
-    threads = [threading.Thread(target=labeller, args=(at, people.invite(store, f"p{at}"))) for at in range(8)]
+    threads = [threading.Thread(target=rater, args=(at, people.invite(store, f"p{at}"))) for at in range(8)]
     for thread in threads:
         thread.start()
     rng = random.Random(5)
@@ -98,7 +98,7 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
 def test_fifty_people_at_once_get_no_pair_too_often(target, make):
     store = make(target, n=30, k=60, answers_per_pair=3)
     given, wrong = Counter(), []
-    persons = [people.person_of(store, people.invite(store, f"p{at}"), "labeller") for at in range(50)]
+    persons = [people.person_of(store, people.invite(store, f"p{at}"), "rater") for at in range(50)]
     start = threading.Barrier(50)
 
     def label(person):

@@ -39,9 +39,7 @@ def test_the_models_are_fitted_to_labels_and_answers(tmp_path, make):
     right = answers["first"] + answers["second"] - answers["left"]
     known["comparisons"] = np.column_stack([answers["left"], right])  # as they were shown
     known["outcomes"] = answers["outcome"] * np.where(answers["left"] == answers["first"], 1, -1)
-    expected = ps.BradleyTerryGP().fit(
-        snapshot.features, **known, raters=answers["labeller"], shown_first=answers["left"]
-    )
+    expected = ps.BradleyTerryGP().fit(snapshot.features, **known, raters=answers["rater"], shown_first=answers["left"])
     pd.testing.assert_frame_equal(model.rank(snapshot.features), expected.rank(snapshot.features))
     assert model.known(snapshot.features).all()
 

@@ -111,7 +111,7 @@ def test_who_leaves_halfway_loses_nothing_and_only_the_rest_is_asked_of_others(t
     assert leases.answer(store, ben, his.token, "right")
     assert leases.next_pair(store, ben) is None
     assert [len(take_snapshot(store, question).answers) for question in (0, 1)] == [1, 1]
-    assert take_snapshot(store, 0).answers["labeller"].tolist() == ["p0"]
+    assert take_snapshot(store, 0).answers["rater"].tolist() == ["p0"]
 
 
 def test_all_questions_of_a_pair_are_renewed_and_released_together(target, make):
@@ -171,7 +171,7 @@ def test_a_question_that_is_skipped_or_struck_out_is_asked_of_others_alone(targe
     assert [question for _, question in answer_truthfully(store, cora)] == [0]
     corrections.exclude(store, "p0")  # whose answer to the second question is asked for again
     assert [question for _, question in answer_truthfully(store, ben)] == [1]
-    assert [take_snapshot(store, at).answers["labeller"].tolist() for at in (0, 1)] == [["p2"], ["p1"]]
+    assert [take_snapshot(store, at).answers["rater"].tolist() for at in (0, 1)] == [["p2"], ["p1"]]
 
 
 def test_each_pair_gets_its_answers_to_each_question_from_different_people(target, make):

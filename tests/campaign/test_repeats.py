@@ -133,7 +133,7 @@ def test_more_answers_than_wanted_do_not_keep_a_pair_from_being_asked(target, ma
     store = make(target, n=4, k=6, answers_per_pair="auto", repeats=True)
     (anna,) = invite_people(store, 1)
     answer_all(store, anna)
-    add_answers(store, answers_of([(0, 1), (0, 1)], labeller=["x", "y"]))
+    add_answers(store, answers_of([(0, 1), (0, 1)], rater=["x", "y"]))
     assert rows(store)[0, 1].wanted == -2
     assert planning.plan_round(store)
     assert rows(store)[0, 1].wanted == 1
@@ -209,6 +209,6 @@ def test_whose_answers_were_imported_is_a_newcomer_here(target, make):
     store = make(target, n=4, k=6, answers_per_pair="auto")
     anna, ben = invite_people(store, 2)
     answer_all(store, anna)
-    add_answers(store, answers_of([(0, 1)], labeller="p1"))
+    add_answers(store, answers_of([(0, 1)], rater="p1"))
     lease = leases.next_pair(store, ben)
     assert {lease.left, lease.right} != {0, 1}

@@ -31,7 +31,7 @@ def test_items_and_answers_may_come_through_pipes(folder, run):
                          "--instructions", "pipe-how.md")  # fmt: skip
     assert (code, err) == (0, "")
     assert "8 items" in out
-    Path("a.csv").write_text("winner,loser,labeller\nitem 5,item 1,anna\n")
+    Path("a.csv").write_text("winner,loser,rater\nitem 5,item 1,anna\n")
     Path("t.json").write_text('[{"data": {"left_id": "item 1", "right_id": "item 2"}, "annotations": [{"result":'
                               ' [{"value": {"selected": "left"}}]}]}]')  # fmt: skip
     for name in ("a.csv", "t.json"):
@@ -42,7 +42,7 @@ def test_items_and_answers_may_come_through_pipes(folder, run):
     os.symlink("/dev/zero", "zero.json")
     os.mkfifo("pipe.db")
     for words in (["campaign", "import", "c.db", "zero.json"], [*CREATE[:2], "d.db", *CREATE[3:], "--instructions",
-                  "/dev/zero"], ["rank", "pipe.db"], ["label", "pipe.db"]):  # fmt: skip
+                  "/dev/zero"], ["rank", "pipe.db"], ["serve", "pipe.db"]):  # fmt: skip
         code, _, err = run(*words)
         assert (code, err.count("\n")) == (2, 1)
         assert "is a device" in err
@@ -64,9 +64,9 @@ def test_control_characters_reach_no_terminal(run, folder):
         run("fit", f"{odd}.db", "-o", f"{odd}.json"),
     ]
     with Store(f"{odd}.db") as store, store.writing() as connection:
-        connection.execute(schema.people.insert().values(name=odd, role="labeller", hash="x"))
+        connection.execute(schema.people.insert().values(name=odd, role="rater", hash="x"))
     told.append(run("campaign", "people", f"{odd}.db"))
-    told.append(run("label", f"{odd}.db", "--no-open", "--trust", "--host", "nowhere.invalid"))
+    told.append(run("serve", f"{odd}.db", "--no-open", "--trust", "--host", "nowhere.invalid"))
     for _, out, err in told:
         assert not {"\x1b", "\u202e"} & set(out + err)
     assert sum("\\x1b[31mred" in out + err for _, out, err in told) >= 8

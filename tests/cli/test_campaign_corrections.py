@@ -31,7 +31,7 @@ def test_excluded_answers_are_not_exported_unless_asked_for(run, campaign):
     assert run("campaign", "exclude", campaign, "p0") == (0, "p0: excluded, 4 answers left out.\n", "")
     code, out, err = run("campaign", "export", campaign, "-o", "a.csv")
     assert (code, err) == (0, "")
-    assert out == ("Wrote 1 answer to a.csv\nLeft out: 1 struck out, 4 of excluded labellers; --all has them\n")
+    assert out == ("Wrote 1 answer to a.csv\nLeft out: 1 struck out, 4 of excluded raters; --all has them\n")
     assert "status" not in pd.read_csv("a.csv")
     assert run("campaign", "export", campaign, "-o", "all.csv", "--all")[1] == "Wrote 6 answers to all.csv\n"
     assert sorted(pd.read_csv("all.csv")["status"]) == ["counts", *4 * ["excluded"], "struck"]
@@ -46,7 +46,7 @@ def test_excluded_answers_are_not_exported_unless_asked_for(run, campaign):
     assert run("campaign", "include", campaign, "p0") == (0, "p0: included, 4 answers counted.\n", "")
     assert run("campaign", "export", campaign, "-o", "a.csv")[1].startswith("Wrote 5 answers")
     code, out, err = run("campaign", "exclude", campaign, "carla")
-    assert (code, out, err) == (2, "", "Error: there is no labeller 'carla'; there are: p0, p1\n")
+    assert (code, out, err) == (2, "", "Error: there is no rater 'carla'; there are: p0, p1\n")
 
 
 def test_raters_are_printed(run, campaign):
@@ -75,7 +75,7 @@ def test_that_all_answers_are_left_out_is_said_where_nothing_can_be_learned(run,
         for answer in (1, 3):
             corrections.strike(store, answer)
     run("campaign", "exclude", campaign, "p0", "p1")
-    told = "of c.db all 6 answers are left out: 3 struck out, 3 of excluded labellers; "
+    told = "of c.db all 6 answers are left out: 3 struck out, 3 of excluded raters; "
     for words in (["rank", campaign], ["fit", campaign, "-o", "model.json"]):
         code, out, err = run(*words)
         assert (code, out, err.count("\n")) == (2, "", 1)

@@ -73,7 +73,7 @@ def test_gold_pairs_come_from_a_table(run):
 def test_gold_of_everybody_is_without_those_excluded(run):
     run(*CREATE)
     Path("gold.csv").write_text("winner,loser\nitem 1,item 2\nitem 3,item 4\n")
-    Path("given.csv").write_text("winner,loser,labeller\nitem 1,item 2,anna\nitem 3,item 4,anna\nitem 2,item 1,ben\n")
+    Path("given.csv").write_text("winner,loser,rater\nitem 1,item 2,anna\nitem 3,item 4,anna\nitem 2,item 1,ben\n")
     run("campaign", "import", "c.db", "given.csv")
     lines = run("campaign", "gold", "c.db", "gold.csv")[1].splitlines()
     assert lines[1:] == ["anna: 2 of 2 right", "ben: 0 of 1 right", "together: 2 of 3 right"]
@@ -120,8 +120,8 @@ def test_invites_for_many_and_with_a_quota(run):
     with Store("c.db") as store, store.reading() as connection:
         query = sa.select(schema.people.c.quota).where(schema.people.c.name == "anna")
         assert connection.execute(query).scalar_one() == 7
-        assert people.invited(store) == [("anna", "labeller")]
-    assert run("campaign", "people", "c.db")[1] == "labeller  anna\n30 places left by link\n"
+        assert people.invited(store) == [("anna", "rater")]
+    assert run("campaign", "people", "c.db")[1] == "rater  anna\n30 places left by link\n"
     assert run("campaign", "revoke", "c.db", "--enrol")[1] == "30 places revoked.\n"
     for words in (
         ["invite", "c.db"],

@@ -32,7 +32,7 @@ def test_people_are_listed_or_said_to_be_none(run):
     assert run("campaign", "people", "c.db")[:2] == (0, "Nobody is invited yet: pairsmith campaign invite c.db NAME\n")
     run("campaign", "invite", "c.db", "anna", "ben")
     run("campaign", "invite", "c.db", "ole", "--dashboard")
-    assert run("campaign", "people", "c.db")[1] == "labeller  anna\nlabeller  ben\norganiser  ole\n"
+    assert run("campaign", "people", "c.db")[1] == "rater  anna\nlabeller  ben\norganiser  ole\n"
 
 
 def test_a_link_is_good_until_it_is_revoked(run):
@@ -44,8 +44,8 @@ def test_a_link_is_good_until_it_is_revoked(run):
     tokens = {name: link.removeprefix("https://label.example.org/join/") for name, link in links.items()}
     assert run("campaign", "revoke", "c.db", "anna")[:2] == (0, "anna: revoked.\n")
     with Store("c.db") as store:
-        assert people.person_of(store, tokens["anna"], "labeller") is None
-        assert people.person_of(store, tokens["ben"], "labeller") is not None
+        assert people.person_of(store, tokens["anna"], "rater") is None
+        assert people.person_of(store, tokens["ben"], "rater") is not None
         assert people.person_of(store, tokens["ben"], "organiser") is None
     code, _, err = run("campaign", "revoke", "c.db", "carla")
     assert (code, err) == (2, "Error: 'carla' has no invite; invited: ben\n")
@@ -61,12 +61,12 @@ def test_all_are_invited_or_revoked_or_nobody(run):
         assert (code, out, err.count("\n")) == (2, "", 1)
     code, out, _ = run("campaign", "revoke", "c.db", "ben", "nobody")
     assert (code, out) == (2, "")
-    assert "labeller  ben\n" in run("campaign", "people", "c.db")[1]
+    assert "rater  ben\n" in run("campaign", "people", "c.db")[1]
     code, out, err = run("campaign", "exclude", "c.db", "ben", "nobody")
     assert (code, out) == (2, "")
-    assert "there is no labeller 'nobody'; there are: anna, ben" in err
+    assert "there is no rater 'nobody'; there are: anna, ben" in err
     assert "excluded" not in run("campaign", "raters", "c.db")[1]
-    assert "there is no labeller '\\udcff'" in run("campaign", "include", "c.db", "\udcff")[2]
+    assert "there is no rater '\\udcff'" in run("campaign", "include", "c.db", "\udcff")[2]
 
 
 def test_links_to_this_machine_come_with_a_warning(run):
@@ -99,7 +99,7 @@ def test_links_that_were_made_with_the_wrong_address_are_made_again(run):
     with Store("c.db") as store:
         for link in links.values():
             token = link.removeprefix("https://label.example.org/join/")
-            assert people.person_of(store, token, "labeller") is not None
+            assert people.person_of(store, token, "rater") is not None
     assert "--again is for people by name" in run("campaign", "invite", "c.db", "--enrol", "3", "--again")[2]
 
 
@@ -110,7 +110,7 @@ def test_names_that_look_alike_are_refused_with_both(run):
         code, out, err = run("campaign", "invite", "c.db", "anna", name, "--url", "https://label.example.org")
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert (f"{shown} looks like 'ben', who is there already" if shown else "is no name") in err
-    assert run("campaign", "people", "c.db")[1] == "labeller  ben\n"
+    assert run("campaign", "people", "c.db")[1] == "rater  ben\n"
 
 
 def test_a_folder_that_is_not_there_is_not_confirmed(run):

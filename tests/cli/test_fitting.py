@@ -67,12 +67,12 @@ def test_who_answered_counts_and_is_told(run, rated):
     slope = {name: float(row[5]) for name, row in rows.items()}
     assert slope["dice"] < slope["anna"]
     assert rows["dice"][3] == "40"
-    named = pd.read_csv("rated.csv", dtype=str).rename(columns={"rater": "labeller"})
+    named = pd.read_csv("rated.csv", dtype=str).rename(columns={"rater": "rater"})
     named.to_csv("exported.csv", index=False)  # as campaigns call them
     assert run("fit items.csv exported.csv -o other.json")[1].replace("other.json", "model.json") == out
     assert refused(run("fit items.csv rated.csv outcomes.csv -o m.json"), "outcomes.csv has no column rater, which")
-    named.assign(labeller=["", *named.labeller[1:]]).to_csv("gap.csv", index=False)
-    assert refused(run("fit items.csv gap.csv -o m.json"), "row 1 has nothing in column 'labeller'")
+    named.assign(rater=["", *named.rater[1:]]).to_csv("gap.csv", index=False)
+    assert refused(run("fit items.csv gap.csv -o m.json"), "row 1 has nothing in column 'rater'")
     named.assign(left="004").to_csv("left.csv", index=False)
     assert refused(run("fit items.csv left.csv -o m.json"), "names an item as left that is neither of the two")
 
@@ -205,7 +205,7 @@ def test_wins_of_the_first_and_ties_are_what_the_file_says(run, answered):
     for line in (
         "fit items.csv coded.csv -o m.json",
         "fit items.csv coded.csv -o m.json --linear",
-        "plan items.csv coded.csv",
+        "forecast items.csv coded.csv",
         "select items.csv -k 2 --answers coded.csv --objective order",
     ):
         assert refused(run(line), "coded.csv: column 'outcome' holds 0 and 1 but no -1, and 0 means a tie; write -1")

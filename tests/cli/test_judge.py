@@ -45,7 +45,7 @@ def test_a_shell_script_judges_beside_people(run, campaign):
     assert "of 6 pairs (90% interval" in out
     with Store("two.db") as store:
         snapshot = take_snapshot(store)
-        assert set(snapshot.answers["labeller"]) == {"local", "judge.sh"}
+        assert set(snapshot.answers["rater"]) == {"local", "judge.sh"}
         (row,) = make_report(snapshot)["judges"]
         assert (row["name"], row["pairs"]) == ("judge.sh", 6)
     assert '"question": "Which?"' in Path("last.json").read_text()
@@ -84,7 +84,7 @@ def test_both_sides_a_budget_and_going_on(run, campaign):
     )
     assert run("judge", "c.db", "--command", "./judge.sh", "--name", "bot")[1].startswith("4 answers, 0 ties")
     with Store("c.db") as store:
-        assert set(take_snapshot(store).answers["labeller"]) == {"bot"}
+        assert set(take_snapshot(store).answers["rater"]) == {"bot"}
 
 
 def test_malformed_replies_are_said(run, campaign):
@@ -146,7 +146,7 @@ def test_an_endpoint_judges(run, campaign, endpoint, monkeypatch):
     assert out.startswith("6 answers")
     assert seen[0][0]["Authorization"] == "Bearer secret"
     with Store("c.db") as store:
-        assert set(take_snapshot(store).answers["labeller"]) == {"some-model"}
+        assert set(take_snapshot(store).answers["rater"]) == {"some-model"}
 
 
 def test_an_endpoint_gets_as_many_requests_at_a_time_as_there_are_jobs(run, campaign, endpoint):

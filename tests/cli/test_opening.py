@@ -32,7 +32,7 @@ def test_a_missing_extra_is_named(run, monkeypatch):
     for words in (
         CREATE,
         [*CREATE, "--labels", "labels.csv", "--better", "high"],
-        ["label", "c.db"],
+        ["serve", "c.db"],
         ["demo-campaign"],
         ["campaign", "export", "c.db"],
         ["campaign", "import", "c.db", "answers.csv"],
@@ -122,7 +122,7 @@ def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
         assert [run(*words)[:2] for words in commands[:2]] == expected
         for words in (commands[2], export, ["rank", "old.db"], ["campaign", "people", "c.db"]):
             assert run(*words)[0] == 0
-        for words in (["label"], ["campaign", "import"], ["campaign", "repair"], ["campaign", "invite"]):
+        for words in (["serve"], ["campaign", "import"], ["campaign", "repair"], ["campaign", "invite"]):
             code, _, err = run(*words, "c.db", *(["a.csv"] if words[-1] in ("import", "invite") else []))
             assert code == 2
             assert err.startswith("Error: c.db cannot be written to")

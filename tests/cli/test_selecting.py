@@ -16,16 +16,14 @@ pytestmark = pytest.mark.usefixtures("samples")
 
 def test_select_reads_who_won_as_fit_does(run, tmp_path):
     pd.DataFrame({"id": range(1, 6), "x": [1.0, 4.0, 9.0, 16.0, 25.0]}).to_csv("five.csv", index=False)
-    (tmp_path / "won.csv").write_text("labeller,winner,loser\n1,2,3\n1,5,4\n")
+    (tmp_path / "won.csv").write_text("rater,winner,loser\n1,2,3\n1,5,4\n")
     (tmp_path / "pairs.csv").write_text("first,second\n2,3\n4,5\n")
     for option in ("--answers", "--candidates"):
         assert run(f"select five.csv -k 2 {option} won.csv") == run(f"select five.csv -k 2 {option} pairs.csv")
-    (tmp_path / "odd.csv").write_text("labeller,left,right\n1,2,3\n")
+    (tmp_path / "odd.csv").write_text("rater,left,right\n1,2,3\n")
     for option in ("--answers", "--candidates"):
-        assert refused(
-            run(f"select five.csv -k 1 {option} odd.csv"), "or winner and loser; found labeller, left, right"
-        )
-    assert refused(run("fit five.csv odd.csv -o m.json"), "or winner and loser; found labeller, left, right")
+        assert refused(run(f"select five.csv -k 1 {option} odd.csv"), "or winner and loser; found rater, left, right")
+    assert refused(run("fit five.csv odd.csv -o m.json"), "or winner and loser; found rater, left, right")
 
 
 def test_the_model_of_order_is_fitted_to_labels_and_answers_and_leaves_the_pairs(run, answered):

@@ -21,7 +21,7 @@ def test_a_taken_port_is_one_line(tmp_path, store, serve):
     url, _ = serve(store.target, plans=False)
     port = url.split(":")[-1]
     again = subprocess.run(
-        [sys.executable, "-m", "pairsmith.cli", "label", store.target, "--no-open", "--port", port],
+        [sys.executable, "-m", "pairsmith.cli", "serve", store.target, "--no-open", "--port", port],
         capture_output=True,
         text=True,
     )

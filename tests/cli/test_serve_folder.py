@@ -17,20 +17,20 @@ from pairsmith.campaign.store.store import Store
 )
 def test_a_folder_is_for_this_machine_only(tmp_path, make, run, options):
     make(str(tmp_path / "t.db"))
-    code, out, err = run("label", str(tmp_path), "--no-open", *options)
+    code, out, err = run("serve", str(tmp_path), "--no-open", *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert "an invite is to one campaign; serve each with a pairsmith label of its own" in err
+    assert "an invite is to one campaign; serve each with a pairsmith serve of its own" in err
 
 
 def test_the_help_says_that_a_folder_works(run):
-    code, out, _ = run("label", "--help")
+    code, out, _ = run("serve", "--help")
     assert code == 0
     assert "CAMPAIGN|FOLDER" in out
-    assert "pairsmith label campaigns/" in out
+    assert "pairsmith serve campaigns/" in out
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path, run):
-    code, out, err = run("label", str(tmp_path), "--no-open")
+    code, out, err = run("serve", str(tmp_path), "--no-open")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "pairsmith campaign create" in err
 
@@ -42,7 +42,7 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
     (tmp_path / "other.db").write_text("something else")
     (tmp_path / "link.db").symlink_to("one.db")
     process = subprocess.Popen(
-        [sys.executable, "-m", "pairsmith.cli", "label", str(tmp_path), "--no-open", "--port", "0"],
+        [sys.executable, "-m", "pairsmith.cli", "serve", str(tmp_path), "--no-open", "--port", "0"],
         stdout=subprocess.PIPE,
         text=True,
     )

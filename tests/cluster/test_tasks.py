@@ -8,7 +8,7 @@ from pairsmith.cluster import scan, tasks
 from pairsmith.cluster.cache import CACHE
 from pairsmith.cluster.features import BlocksInMemory
 from pairsmith.data.candidates import Rows
-from pairsmith.engine.screening import PlacedItems, Screening
+from pairsmith.engine.screening import ItemBlock, Screening
 from support.clusters import OPTIONS, X, assert_same
 from support.scans import enumerated
 
@@ -73,7 +73,7 @@ def test_a_screen_finds_every_pair_of_its_strips_that_reaches_the_floor(blocks, 
     gains = enumerated(ITEMS, 1.0, scores)[2]
     floor = float(np.quantile(gains, 0.9))
     placed = [
-        PlacedItems(low, own, norms[own], None if scores is None else scores[own])
+        ItemBlock(low, own, norms[own], None if scores is None else scores[own])
         for low, own in ((0, order[:50]), (50, order[50:]))
     ]
     median = None if scores is None else float(np.median(scores))

@@ -33,9 +33,9 @@ def check_rows(rows, expected):
     n = rows.n_items
     assert list_pairs(rows) == sorted(expected)
     assert len(rows) == len(expected)
-    every_pair = np.array(all_pairs(n))
-    numbers = rows.numbers(every_pair)
-    for pair, number in zip(map(tuple, every_pair.tolist()), numbers, strict=True):
+    enumerate_pairs = np.array(all_pairs(n))
+    numbers = rows.numbers(enumerate_pairs)
+    for pair, number in zip(map(tuple, enumerate_pairs.tolist()), numbers, strict=True):
         assert number == (sorted(expected).index(pair) if pair in expected else -1)
     assert rows.degrees().tolist() == [sum(item in pair for pair in expected) for item in range(n)]
     keep = np.arange(n) % 3 != 1

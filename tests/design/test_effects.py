@@ -133,7 +133,7 @@ def test_picks_under_a_gaussian_process_are_greedy(objective, pool_size):
 @pytest.mark.parametrize("objective", ["d-optimal", "local-d-optimal", "averaged-d-optimal"])
 def test_picks_are_greedy_when_the_pool_holds_a_whole_long_list(monkeypatch, objective):
     """The pool holds all candidates if that takes little of the memory that is needed anyway."""
-    monkeypatch.setattr(search, "COMPLETE", 0)
+    monkeypatch.setattr(search, "MAX_ENUMERATED_PAIRS", 0)
     X, pairs, gp = fit_to_random_answers(40, 3, 60, linear=3.0, smooth=2.0, items=0.5)
     listed = [pair for pair in combinations(range(40), 2) if sum(pair) % 3]
     closed = np.ones((40, 40), dtype=bool)

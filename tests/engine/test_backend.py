@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pairsmith.engine import backend
-from pairsmith.engine.backend import reaching
+from pairsmith.engine.backend import pairs_above_floor
 from pairsmith.engine.top_pairs import TopPairs, join
 from support.scans import CANDIDATES, N, X, by_pair, enumerated, remaining_gains, scan_of
 
@@ -59,7 +59,7 @@ def test_both_passes_return_the_pairs_that_reach_the_floor(threads, memory, weig
 def test_pairs_of_some_rows_that_reach_the_floor(candidates, scores):
     rows = CANDIDATES[candidates].rows(N)
     low, high, floor = 20, 90, 4.0 if scores is None else 0.8
-    hits = reaching(X, (rows.partner, rows.first, rows.count, rows.start), scores, None, low, high, floor)
+    hits = pairs_above_floor(X, (rows.partner, rows.first, rows.count, rows.start), scores, None, low, high, floor)
     i, j, gains = enumerated(X, 1.0, scores)
     expected = (i >= low) & (i < high) & (gains >= floor) & (rows.numbers(np.column_stack([i, j])) >= 0)
     assert expected.sum() > 50

@@ -3,7 +3,7 @@ import pytest
 
 from pairsmith.design.information import Design
 from pairsmith.engine.pool import Pool, Updates
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.threads import thread_team
 from pairsmith.engine.top_pairs import Hits
 from support.pools import D, N, X, gains_of
 
@@ -31,7 +31,7 @@ def test_tightened_bounds_equal_the_current_gains(problem):
     updates = Updates(D)
     for e in (3, 17, 40):
         pick(design, updates, int(i[e]), int(j[e]))
-    with team_of(2) as team:
+    with thread_team(2) as team:
         pool.project_updates(design, updates, team)
         outside = pool.tighten_largest(len(i), updates.count, team)
     assert outside == -np.inf
@@ -45,7 +45,7 @@ def test_only_the_largest_bounds_are_tightened_and_no_other_is_larger(problem):
     design, pool, i, j = problem
     updates = Updates(D)
     pick(design, updates, int(i[5]), int(j[5]))
-    with team_of(1) as team:
+    with thread_team(1) as team:
         pool.project_updates(design, updates, team)
         outside = pool.tighten_largest(8, updates.count, team)
     current = gains_of(design, i, j, design.weight(i, j))

@@ -21,7 +21,7 @@ def test_exact_returns_the_pairs_that_reach_the_floor_and_no_others(candidates, 
         hits, floor_after = scan.exact(whitened, floor, 10**6)
         assert floor_after == floor
         assert by_pair(hits) == pytest.approx({pair: gain for pair, gain in expected.items() if gain >= floor})
-        assert by_pair(scan.every_pair(whitened)) == pytest.approx(expected)
+        assert by_pair(scan.enumerate_pairs(whitened)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("candidates", ["all", "groups"])

@@ -7,7 +7,7 @@ import pairsmith as ps
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.threads import thread_team
 from support.scans import enumerated
 
 
@@ -17,7 +17,7 @@ def assert_no_pair_is_missed(X, ridge, floors, scores=None):
     i, j, gains = enumerated(X, ridge, scores)
     design = Design(X, ridge, scores=scores)
     remaining = Remaining(ps.AllPairs().rows(n), np.zeros(0, int), np.full(n, 9**9))
-    with team_of(1) as team:
+    with thread_team(1) as team:
         scan = Scan(design, remaining, team, {"tiles": 0}, lambda doing: None, 1 << 30)
         whitened = scan.whiten()
         for floor in floors:

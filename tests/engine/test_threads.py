@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.threads import thread_team
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -14,7 +14,7 @@ def test_every_task_is_done_once(threads):
     def work(task):
         done[task] += 1
 
-    with team_of(threads) as team:
+    with thread_team(threads) as team:
         team.share(work, range(100))
         team.share(work, [])
     assert np.all(done == 1)
@@ -29,7 +29,7 @@ def test_blas_has_one_thread_within_a_team_and_errors_propagate():
             {pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"}
         )
 
-    with team_of(2) as team:
+    with thread_team(2) as team:
         team.share(work, range(4))
         with pytest.raises(ZeroDivisionError):
             team.share(lambda task: 1 // task, range(4))

@@ -7,7 +7,7 @@ import pairsmith as ps
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.threads import thread_team
 from support.scans import enumerated, whitened
 
 
@@ -55,7 +55,7 @@ def test_gone_masks_taken_pairs_and_pairs_of_full_items():
     remaining = Remaining(rows, rows.numbers(np.array([[0, 1], [4, 9]])), room)
     remaining.take(5, 6)
     remaining.take(5, 7)
-    with team_of(1) as team:
+    with thread_team(1) as team:
         items = Scan(Design(X, 1.0), remaining, team, {"tiles": 0}, lambda doing: None, 1 << 30).whiten()
     i, j = np.triu_indices(30, 1)
     gone = (

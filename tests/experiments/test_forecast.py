@@ -28,7 +28,7 @@ def test_forecasts_are_compared_with_what_the_model_then_claims(tmp_path, monkey
 
 def test_answers_needed_are_compared_with_answers_taken():
     curve = np.array([[0.3, 0.24, 0.09], [0.3, 0.24, 0.09]])
-    given = ps.Plan(np.array([0, 20, 40]), curve, curve, 1 - curve, 40, 100, {}, np.array([0, 20, 40]))
+    given = ps.Forecast(np.array([0, 20, 40]), curve, curve, 1 - curve, 40, 100, {}, np.array([0, 20, 40]))
     pairs = {20: (0.2, 0.2), 40: (0.3, 0.3), 60: (0.25, 0.3), 80: (0.2, 0.1), 100: (0.1, 0.1)}
     actual = {count: forecast.Actual(doubt, 1 - doubt, wrong) for count, (doubt, wrong) in pairs.items()}
     first, last = forecast.compare(40, given, actual)

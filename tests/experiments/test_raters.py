@@ -7,12 +7,12 @@ import raters
 def test_simulated_raters_answer_as_their_names_say():
     snapshot = raters.simulate_campaign(200, 0)
     given = snapshot.answers
-    assert given["labeller"].value_counts().to_dict() == {
+    assert given["rater"].value_counts().to_dict() == {
         **{f"honest {at}": 200 for at in range(4)}, "random": 200, "one-sided": 200}  # fmt: skip
     assert (given["first"] < given["second"]).all()
     assert ((given["left"] == given["first"]) | (given["left"] == given["second"])).all()
     chose_left = (given["outcome"] > 0) == (given["left"] == given["first"])
-    share = chose_left.groupby(given["labeller"]).mean()
+    share = chose_left.groupby(given["rater"]).mean()
     assert share["one-sided"] == pytest.approx(0.9, abs=0.06)
     assert share["random"] == pytest.approx(0.5, abs=0.1)
 

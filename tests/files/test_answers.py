@@ -5,14 +5,14 @@ from pairsmith.files.items import read_items
 
 
 def test_pairs_go_by_the_names_of_their_columns(write, items):
-    won = write("won.csv", "labeller,winner,loser\n1,2,3\n1,5,4\n")
+    won = write("won.csv", "rater,winner,loser\n1,2,3\n1,5,4\n")
     assert read_pairs(won, items).tolist() == [[1, 2], [4, 3]]
     assert read_answers(won, items)[0].tolist() == [[1, 2], [4, 3]]
     both = write("both.csv", "winner,loser,first,second,outcome\n,,3,4,\n4,5,4,5,1\n")
     assert read_pairs(both, items).tolist() == [[2, 3], [3, 4]]  # planned pairs count, answered or not
     assert read_answers(both, items)[0].tolist() == [[3, 4]]
     for name, text in (
-        ("swapped.csv", "labeller,left,right\n1,2,3\n"),
+        ("swapped.csv", "rater,left,right\n1,2,3\n"),
         ("two.csv", "a,b\n1,2\n"),
         ("one.csv", "first\n1\n"),
     ):
@@ -49,7 +49,7 @@ def test_answers_that_a_campaign_left_out_do_not_count(write, items):
 
 
 def test_answers_to_several_questions_are_not_mixed(write, items):
-    head = "first,second,outcome,labeller,why,question\n"
+    head = "first,second,outcome,rater,why,question\n"
     both = write("both.csv", f"{head}1,2,1,anna,designed,1\n1,2,-1,anna,designed,2\n")
     with pytest.raises(ValueError, match=r"both\.csv holds answers to 2 questions; export those to one with"):
         read_answers(both, items)

@@ -86,7 +86,7 @@ def test_a_model_of_the_same_items_names_the_cause_in_its_error():
     with pytest.raises(ValueError, match=cause):
         model.with_answers(text, PAIRS[:1], OUTCOMES[:1])
     with pytest.raises(ValueError, match=cause):
-        ps.plan(text, model=model, simulations=2, answers=[5])
+        ps.forecast(text, model=model, simulations=2, answers=[5])
 
 
 @pytest.mark.parametrize("ask", [*QUESTIONS, "known"])

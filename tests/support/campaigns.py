@@ -53,8 +53,8 @@ def items_of(n=12, d=3, seed=0):
 
 
 def invite_people(store, count):
-    """So many labellers, by their numbers."""
-    return [people.person_of(store, people.invite(store, f"p{at}"), "labeller") for at in range(count)]
+    """So many raters, by their numbers."""
+    return [people.person_of(store, people.invite(store, f"p{at}"), "rater") for at in range(count)]
 
 
 # The tables of version 1, which had no constraint on pairs.
@@ -99,7 +99,7 @@ def version_1(target, given, wanted=1):
         for row, name in enumerate("xyzw"):
             put("INSERT INTO items VALUES (:row, :name, :features, NULL, NULL, '[]', 0)",
                 row=row, name=name, features=np.array([row * row], dtype="<f8").tobytes())  # fmt: skip
-        put("INSERT INTO people (name, role) VALUES ('imported', 'labeller')")
+        put("INSERT INTO people (name, role) VALUES ('imported', 'rater')")
         numbers = {}
         for pair in dict.fromkeys([(0, 1), *((first, second) for first, second, _, _ in given)]):
             numbers[pair] = len(numbers) + 1
@@ -119,7 +119,7 @@ def version_1(target, given, wanted=1):
 def answers_of(pairs, **columns):
     """Answers from elsewhere to these pairs, as `answers.add` takes them."""
     first, second = np.array(pairs).T
-    usual = {"outcome": 1, "left": first, "labeller": "anna", "seconds": np.nan, "at": np.nan}
+    usual = {"outcome": 1, "left": first, "rater": "anna", "seconds": np.nan, "at": np.nan}
     return pd.DataFrame({"first": first, "second": second, **usual, **columns})
 
 

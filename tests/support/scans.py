@@ -8,7 +8,7 @@ import pairsmith as ps
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.threads import thread_team
 
 N = 150
 X = np.random.default_rng(0).standard_normal((N, 5))
@@ -33,7 +33,7 @@ def whitened(X, ridge, scores=None):
     """Return the whitened items of a design in which A is the ridge."""
     n = len(X)
     remaining = Remaining(ps.AllPairs().rows(n), np.zeros(0, int), np.full(n, 9**9))
-    with team_of(1) as team:
+    with thread_team(1) as team:
         scan = Scan(Design(X, ridge, scores=scores), remaining, team, {"tiles": 0}, lambda doing: None, 1 << 30)
         return scan.whiten()
 
@@ -45,7 +45,7 @@ def scan_of(X, candidates="all", scores=None, threads=1, memory=1 << 30):
     room = np.full(len(X), 9**9)
     room[7] = 0
     remaining = Remaining(rows, np.array([3]), room)
-    with team_of(threads) as team:
+    with thread_team(threads) as team:
         yield Scan(Design(X, 1.0, scores=scores), remaining, team, {"tiles": 0}, lambda doing: None, memory)
 
 

@@ -1,4 +1,4 @@
-"""What tests of campaigns talk to: PostgreSQL, `pairsmith label`, its pages alone, an endpoint for chat completions."""
+"""What tests of campaigns talk to: PostgreSQL, `pairsmith serve`, its pages alone, an endpoint for chat completions."""
 
 import json
 import os
@@ -93,7 +93,7 @@ main()
 
 @pytest.fixture
 def serve():
-    """serve(target, "--option", ..., plans=True) -> (the URL, the process) of `pairsmith label`.
+    """serve(target, "--option", ..., plans=True) -> (the URL, the process) of `pairsmith serve`.
 
     With plans=False nothing plans or reports behind it, which is for tests of who may see what.
     """
@@ -102,7 +102,7 @@ def serve():
     def start(target, *options, port=0, plans=True):
         program = ["-m", "pairsmith.cli"] if plans else ["-c", WITHOUT_PLANS]
         process = subprocess.Popen(
-            [sys.executable, *program, "label", target, "--no-open", "--port", str(port), *options],
+            [sys.executable, *program, "serve", target, "--no-open", "--port", str(port), *options],
             stdout=subprocess.PIPE,
             text=True,
         )

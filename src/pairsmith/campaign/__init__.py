@@ -3,7 +3,7 @@
 A *round* is a batch of pairs, planned at once; each is asked with one *question* after the other, of which most
 campaigns have one, and each question has a model and a ranking of its own. A pair is *leased* to a person while they
 look at it; an *answer* is the outcome that they give, or a skip; it may be *taken back*. Organisers *strike out*
-answers and *exclude* labellers; what is left *counts*. A *snapshot* is the campaign at one moment.
+answers and *exclude* raters; what is left *counts*. A *snapshot* is the campaign at one moment.
 
     options     what is said when a campaign is made
     store       the database, and everything that reads or writes it directly

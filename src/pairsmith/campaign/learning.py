@@ -77,7 +77,7 @@ def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
         found |= {
             "comparisons": np.column_stack([np.where(turned, second, first), np.where(turned, first, second)]),
             "outcomes": np.where(turned, -outcomes, outcomes),
-            "raters": given["labeller"].to_numpy(dtype=object),
+            "raters": given["rater"].to_numpy(dtype=object),
             "shown_first": left,
         }
         if (given["strength"] != "").any():

@@ -19,7 +19,7 @@ _STORED_AS = {"answers_per_pair": "answers", "lease_seconds": "lease", "feature_
 
 
 @dataclass(frozen=True)
-class Settings:
+class CampaignOptions:
     """The settings of a campaign; the database keeps them as one JSON object."""
 
     question: str  # that people are asked of each pair

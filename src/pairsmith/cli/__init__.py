@@ -3,12 +3,12 @@
     select            pairsmith select; selecting: behind its options
     model             pairsmith fit and rank; fitting: behind the options of fit
     features          pairsmith features
-    plan              pairsmith plan
+    forecast           pairsmith forecast
     campaign          pairsmith campaign: create, export, import, repair; creating: behind the options of create
     campaign_goals    pairsmith campaign: when it ends, and its state
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
-    label             pairsmith label and demo-campaign; label_folder: of all campaigns of a folder
+    serve             pairsmith serve and demo-campaign; serve_folder: of all campaigns of a folder
     judge             pairsmith judge
     data              pairsmith data
     opening           what every command on a campaign begins with: the campaign, opened
@@ -30,9 +30,7 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli import campaign, data, features, interruption, judge, model, select
-from pairsmith.cli import forecast as plan
-from pairsmith.cli import serve as label
+from pairsmith.cli import campaign, data, features, forecast, interruption, judge, model, select, serve
 from pairsmith.data.names import printable
 
 app = typer.Typer(
@@ -48,10 +46,10 @@ app.command(cls=select.Command)(select.select)
 app.command()(model.fit)
 app.command()(model.rank)
 app.command()(features.features)
-app.command()(plan.plan)
-app.command()(label.label)
+app.command()(forecast.forecast)
+app.command()(serve.serve)
 app.command()(judge.judge)
-app.command("demo-campaign")(label.demo_campaign)
+app.command("demo-campaign")(serve.demo_campaign)
 app.add_typer(campaign.campaign, name="campaign")
 app.add_typer(data.data, name="data")
 

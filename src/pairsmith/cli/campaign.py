@@ -208,7 +208,7 @@ def create(
     creating.say_what_was_made(target, table, count, by_choice=bool(text or image))
     if known:
         say(campaign_goals.gold_pairs(len(known), rate or 0.0))
-    say(f"Label them with: pairsmith label {shown(target)}")
+    say(f"Label them with: pairsmith serve {shown(target)}")
 
 
 @campaign.command("export")
@@ -229,7 +229,7 @@ def export_answers(
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="With answers struck out and those of excluded labellers; the column status tells which."
+            "--all", help="With answers struck out and those of excluded raters; the column status tells which."
         ),
     ] = False,
     each: Annotated[
@@ -274,7 +274,7 @@ def export_answers(
     to = sys.stderr if descriptor(path) == 1 else sys.stdout
     say(f"Wrote {told}", to)
     if struck + excluded and not every:
-        say(f"Left out: {struck} struck out, {excluded} of excluded labellers; --all has them", to)
+        say(f"Left out: {struck} struck out, {excluded} of excluded raters; --all has them", to)
 
 
 @campaign.command()
@@ -291,7 +291,7 @@ def comments(target: Campaign) -> None:
             found = commented(connection)
     for row in found:
         to = f", question {row.question + 1}" if several else ""
-        say(f"{row.labeller}, {row.left} | {row.right}{to}, {row.choice}: {' '.join(row.comment.split())}")
+        say(f"{row.rater}, {row.left} | {row.right}{to}, {row.choice}: {' '.join(row.comment.split())}")
     if not found:
         say("No comments yet.")
 
@@ -302,7 +302,7 @@ def import_answers(
     answers: Annotated[
         list[Path],
         typer.Argument(
-            help="Tables with first, second and outcome, or winner and loser (also question, labeller, left, seconds,"
+            help="Tables with first, second and outcome, or winner and loser (also question, rater, left, seconds,"
             " time, strength, comment); or Label Studio's JSON, whose tasks have left_id and right_id.",
             metavar="ANSWERS...",
         ),

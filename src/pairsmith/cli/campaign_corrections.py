@@ -27,7 +27,7 @@ Names = Annotated[list[str], typer.Argument(help="Whose answers.", metavar="NAME
 
 
 def exclude(target: Campaign, names: Names) -> None:
-    """Leave all answers of some labellers out of model, design and exports. Nothing is deleted.
+    """Leave all answers of some raters out of model, design and exports. Nothing is deleted.
 
     [bold]pairsmith campaign exclude retina.db anna[/bold]
     """
@@ -35,7 +35,7 @@ def exclude(target: Campaign, names: Names) -> None:
 
 
 def include(target: Campaign, names: Names) -> None:
-    """Count the answers of excluded labellers again.
+    """Count the answers of excluded raters again.
 
     [bold]pairsmith campaign include retina.db anna[/bold]
     """
@@ -48,7 +48,7 @@ def _exclude(target: str, names: list[str], excluded: bool) -> None:
 
     with open_campaign(target) as store:
         with store.reading() as connection:
-            corrections.check_labellers(connection, names)  # all of them, before the first
+            corrections.check_raters(connection, names)  # all of them, before the first
         for name in names:
             given = counted(corrections.exclude(store, name, excluded), "answer")
             say(f"{name}: excluded, {given} left out." if excluded else f"{name}: included, {given} counted.")
@@ -66,7 +66,7 @@ def edit(
         typer.Option(help="Which question is changed, where there are several.", metavar="NUMBER", min=1),
     ] = None,
 ) -> None:
-    """Change the question or the instructions, from each labeller's next pair on. Every version is kept.
+    """Change the question or the instructions, from each rater's next pair on. Every version is kept.
 
     [bold]pairsmith campaign edit retina.db --question 'Which eye looks worse to you?'[/bold]
     """
@@ -137,7 +137,7 @@ def backup(
 
 
 def raters(target: Campaign, question: WhichQuestion = None) -> None:
-    """Print how well each labeller answers, and who looks as if at random, or one-sided.
+    """Print how well each rater answers, and who looks as if at random, or one-sided.
 
     [bold]pairsmith campaign raters retina.db[/bold]
     """

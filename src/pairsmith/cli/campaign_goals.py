@@ -41,7 +41,7 @@ OVER = {
     "deadline": "It is over: the deadline is past.",
     "answers": "It is over: all answers are in.",
     "until": "It is over: doubt is below its bound.",
-    # For one labeller only:
+    # For one rater only:
     "quota": "It is over for this one: the quota is reached.",
     "exhausted": "It is over: every pair is answered.",
     "yours": "It is over for this one: the pairs that are left are for others.",
@@ -82,7 +82,7 @@ def resume(target: Campaign) -> None:
 
 
 def close(target: Campaign) -> None:
-    """End a campaign: labellers are thanked, and no answer is taken back any more."""
+    """End a campaign: raters are thanked, and no answer is taken back any more."""
     _act(target, "close")
 
 

@@ -15,7 +15,7 @@ from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
 if TYPE_CHECKING:
     from pairsmith.campaign.store.store import Store
 
-HERE = "http://127.0.0.1:8000"  # where `pairsmith label` serves by default
+HERE = "http://127.0.0.1:8000"  # where `pairsmith serve` serves by default
 
 
 def invite(
@@ -51,16 +51,16 @@ def invite(
     if (enrol is None) == (not names):
         raise ValueError("name the people to invite, or give --enrol with their number, and not both")
     if quota is not None and (dashboard or enrol is not None):
-        raise ValueError("--quota is of labellers by name; everybody's is that of pairsmith campaign goals --quota")
+        raise ValueError("--quota is of raters by name; everybody's is that of pairsmith campaign goals --quota")
     if dashboard and enrol is not None:
-        raise ValueError("--enrol is for labellers; invite to the --dashboard by name")
+        raise ValueError("--enrol is for raters; invite to the --dashboard by name")
     if again and enrol is not None:
         raise ValueError("--again is for people by name; --enrol makes one more link")
     needs_app()
     from pairsmith.campaign.people import enrolment
     from pairsmith.campaign.people import invites as people
 
-    role, path = ("organiser", "organise") if dashboard else ("labeller", "join")
+    role, path = ("organiser", "organise") if dashboard else ("rater", "join")
     invited = [people.check_name(name) for name in names or ()]
     with open_campaign(target) as store:
         if enrol is not None:

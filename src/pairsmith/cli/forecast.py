@@ -1,4 +1,4 @@
-"""pairsmith plan: how many answers it will take, from a table of items or from a campaign."""
+"""pairsmith forecast: how many answers it will take, from a table of items or from a campaign."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from pairsmith.cli.output import check_writable, file_or_stdout
 from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
-    from pairsmith.forecasting import Plan
+    from pairsmith.forecasting import Forecast
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
 _TARGET = re.compile(r"\s*(?:(doubt)\s*<=?|(reliability)\s*>=?)\s*(\d+\.?\d*|\.\d+)\s*(%?)\s*")
 
 
-def plan(
+def forecast(
     items: Annotated[
         str, typer.Argument(help="Items with numeric features, as for select; or a campaign.", metavar="ITEMS")
     ],
@@ -90,7 +90,7 @@ def plan(
     By simulations of what is to come: true scores as they could be, given the answers so far, people who err as they
     do, and pairs chosen as select --model and campaigns choose them.
 
-    [bold]pairsmith plan items.csv answers.csv --target 'doubt < 10%'[/bold]
+    [bold]pairsmith forecast items.csv answers.csv --target 'doubt < 10%'[/bold]
     """
     output = file_or_stdout(output)
     if output is not None:
@@ -121,7 +121,7 @@ def plan(
             raw = {"text": text, "image": image, "by": by, **making(None, None, None, None)}
             X, fitted = _of_table(items, answers or [], id_column, None if no_features else features or [], raw)
     from pairsmith import WithinGroups
-    from pairsmith.forecasting import plan as foretell
+    from pairsmith.forecasting import forecast as foretell
 
     found = foretell(
         X,
@@ -144,7 +144,7 @@ def plan(
 
 
 def _as_target(text: str) -> dict[str, Any]:
-    """As ps.plan takes it."""
+    """As ps.forecast takes it."""
     found = _TARGET.fullmatch(text)
     if found is not None:
         doubt, reliability, number, percent = found.groups()
@@ -196,7 +196,7 @@ def _gaussian_process(path: Path) -> BradleyTerryGP:
     return fitted
 
 
-def _print(found: Plan) -> None:
+def _print(found: Forecast) -> None:
     """The sentences and the table."""
     from rich.console import Console
     from rich.table import Table

@@ -94,7 +94,7 @@ def fit(
 
     Scores are linear and smooth in the features, with a part of each item's own; the answers tell how large each is.
 
-    A column rater (or labeller) of the answers says who gave them, a column left which item was shown first.
+    A column rater of the answers says who gave them, a column left which item was shown first.
 
     With --text or --image, how features were made of those columns is kept in the model, so that rank can do the same.
 

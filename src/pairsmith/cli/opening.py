@@ -81,7 +81,7 @@ def nothing_to_learn(target: str) -> str:
         return f"{shown(target)} has no answers yet; label some pairs first"
     return (
         f"of {shown(target)} all {counted(struck + excluded, 'answer')} are left out: {struck} struck out, {excluded}"
-        " of excluded labellers; restore some on the dashboard, or count them with pairsmith campaign include"
+        " of excluded raters; restore some on the dashboard, or count them with pairsmith campaign include"
     )
 
 

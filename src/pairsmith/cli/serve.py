@@ -46,7 +46,7 @@ def check_origin(store: Store, trusted: bool) -> None:
     )
 
 
-def label(
+def serve(
     target: Annotated[
         str,
         typer.Argument(
@@ -74,14 +74,14 @@ def label(
 ) -> None:
     """Serve a campaign to the people who label, or list and serve all those of a folder to you.
 
-    [bold]pairsmith label retina.db[/bold]
+    [bold]pairsmith serve retina.db[/bold]
 
-    [bold]pairsmith label campaigns/[/bold]
+    [bold]pairsmith serve campaigns/[/bold]
     """
     if os.path.isdir(target):
-        from pairsmith.cli.serve_folder import label_folder
+        from pairsmith.cli.serve_folder import serve_folder
 
-        label_folder(Path(target), host, port, invited or insecure, browse, trusted)
+        serve_folder(Path(target), host, port, invited or insecure, browse, trusted)
         return
     with open_campaign(target) as store:
         check_origin(store, trusted)
@@ -91,8 +91,8 @@ def label(
         from pairsmith.campaign.people import enrolment
         from pairsmith.campaign.people import invites as people
         from pairsmith.campaign.planning.worker import Worker
+        from pairsmith.campaign.web import server
         from pairsmith.campaign.web.app import create_app
-        from pairsmith.campaign.web.server import serve
 
         url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
         print(f"Label at        {url}", flush=True)
@@ -102,8 +102,8 @@ def label(
         if not local:
             roles = {role for _, role in people.invited(store)}
             if enrolment.all_places(store):
-                roles.add("labeller")
-            for role, option in (("labeller", "NAME"), ("organiser", "NAME --dashboard")):
+                roles.add("rater")
+            for role, option in (("rater", "NAME"), ("organiser", "NAME --dashboard")):
                 if role not in roles:
                     say(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
         if not here and not insecure:
@@ -112,7 +112,7 @@ def label(
         if browse and local:
             open_page(url)
         with Worker(target), suppress(KeyboardInterrupt):
-            serve(create_app(store, local, insecure), listener)
+            server.serve(create_app(store, local, insecure), listener)
         store.check()
     say(f"Stopped. Every answer is in {shown(target)}.")
 
@@ -125,7 +125,7 @@ def demo_campaign(
     texts: Annotated[bool, typer.Option("--texts", help="Of 60 short reviews instead: which is more helpful?")] = False,
     port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
-    serve: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
+    at_once: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
 ) -> None:
     """Make a campaign from handwritten digits (which is larger?) and serve it; one that is there goes on.
 
@@ -149,10 +149,10 @@ def demo_campaign(
         say(f"Made {target}: {counted(count, 'pair')} planned.")
     elif not is_campaign(str(target)):
         raise ValueError(f"{target} is there already and is no campaign; name another file")
-    elif not serve:
+    elif not at_once:
         say(f"{target} is there already; it was not changed.")
-    if serve:
-        label(str(target), port=port, browse=browse)
+    if at_once:
+        serve(str(target), port=port, browse=browse)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -169,7 +169,7 @@ def listen(host: str, port: int) -> socket.socket:
         listener.close()
         reason = (error.strerror or str(error)).lower()
         raise ValueError(
-            f"cannot serve at {host}, port {port}: {reason}; choose another port, or for label another --host"
+            f"cannot serve at {host}, port {port}: {reason}; choose another port, or for serve another --host"
         ) from None
     return listener
 

@@ -1,4 +1,4 @@
-"""pairsmith label of a folder: a page that lists its campaigns, and each of them served beside it."""
+"""pairsmith serve of a folder: a page that lists its campaigns, and each of them served beside it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from pairsmith.campaign.web.folder import Listed
 
 
-def label_folder(folder: Path, host: str, port: int, for_others: bool, browse: bool, trusted: bool) -> None:
+def serve_folder(folder: Path, host: str, port: int, for_others: bool, browse: bool, trusted: bool) -> None:
     """List the campaigns of this folder and serve them, on this machine."""
     if for_others or host not in ("127.0.0.1", "localhost", "::1"):
         raise ValueError(
             f"{folder} is a folder, and is served to this machine only: an invite is to one campaign; serve each with a"
-            " pairsmith label of its own"
+            " pairsmith serve of its own"
         )
     found = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
     if not found:

@@ -14,11 +14,11 @@ from pairsmith.cluster.submit import Broadcast, Submitter
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
-from pairsmith.engine.backend import Tell
-from pairsmith.engine.screening import PlacedItems, ScreenPlan
-from pairsmith.engine.threads import Team
+from pairsmith.engine.backend import ProgressCallback
+from pairsmith.engine.screening import ItemBlock, ScreenPlan
+from pairsmith.engine.threads import ThreadTeam
 from pairsmith.engine.top_pairs import Items, TopPairs
-from pairsmith.engine.whitening import Whitened
+from pairsmith.engine.whitening import WhitenedItems
 
 _TASKS_PER_THREAD = 24  # in a pass, if they are neither too small nor too large
 _LEAST_WORK, _MOST_WORK = 1e9, 2e11  # multiplications in a task: some 50 ms to 5 s
@@ -39,9 +39,9 @@ class InTasks:
         submitter: Submitter,
         design: Design,
         remaining: Remaining,
-        _team: Team,
+        _team: ThreadTeam,
         diagnostics: dict[str, Any],
-        tell: Tell,
+        tell: ProgressCallback,
         _memory: int,
     ) -> None:
         self.submitter, self.design, self.features, self.remaining = submitter, design, design.features, remaining
@@ -72,7 +72,7 @@ class InTasks:
             energy[at] = own_energy
         return norms, energy.sum(axis=0), None
 
-    def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
+    def screen(self, whitened: WhitenedItems, plan: ScreenPlan, top: TopPairs) -> None:
         screening, order, strips = plan.screening, plan.order, plan.strips
         if len(strips) == 0:
             return
@@ -99,19 +99,19 @@ class InTasks:
         )
         for hits, floor in self._results("tile", calls, len(wanted)):
             top.floor = max(top.floor, whitened.gain(floor))
-            top.add(whitened.settled(hits, top.floor))
+            top.add(whitened.with_true_gains(hits, top.floor))
 
     def _work_in_a_task(self, total: float) -> float:
         """Multiplications, so that each thread gets its share of tasks."""
         return float(np.clip(total / (_TASKS_PER_THREAD * self.submitter.threads()), _LEAST_WORK, _MOST_WORK))
 
-    def _broadcast_items(self, whitened: Whitened, order: Items, cuts: Ints) -> tuple[list[Broadcast], int]:
+    def _broadcast_items(self, whitened: WhitenedItems, order: Items, cuts: Ints) -> tuple[list[Broadcast], int]:
         """The items between one cut and the next, in groups that are sent at once; how many make a group."""
         bounds = list(itertools.pairwise(cuts.tolist()))
         together = max(1, _ITEMS_SENT_AT_ONCE * len(bounds) // len(order))
 
-        def placed(low: int, high: int) -> PlacedItems:
-            return PlacedItems.of(whitened, low, order[low:high])
+        def placed(low: int, high: int) -> ItemBlock:
+            return ItemBlock.of(whitened, low, order[low:high])
 
         groups = [
             Broadcast(f"items-{self.label}-{at}", list, [placed(*own) for own in bounds[at : at + together]])
@@ -119,7 +119,7 @@ class InTasks:
         ]
         return groups, together
 
-    def exact(self, whitened: Whitened, top: TopPairs) -> None:
+    def exact(self, whitened: WhitenedItems, top: TopPairs) -> None:
         scores, effects, taken = whitened.design.scores, whitened.own, len(whitened.taken)
         averaged = whitened.design.averaged is not None
         wanted = list(self._rectangles())
@@ -144,7 +144,7 @@ class InTasks:
                 crowded = max(crowded, whitened.gain(floor))
             elif floor > top.floor:
                 top.floor, top.last = floor, last
-            hits = whitened.settled(hits, top.floor)
+            hits = whitened.with_true_gains(hits, top.floor)
             top.add(hits.only(~whitened.gone(hits.i, hits.j)))
         if crowded > max((float(hits.gain.max(initial=-np.inf)) for hits in top.hits), default=-np.inf):
             raise OSError("workers have no room for the pairs that may be the best; give them more memory")
@@ -170,7 +170,7 @@ class InTasks:
             if windows:
                 yield own, windows
 
-    def _partners(self, whitened: Whitened, own: Ints, begin: int, end: int) -> tasks.Partners:
+    def _partners(self, whitened: WhitenedItems, own: Ints, begin: int, end: int) -> tasks.Partners:
         """Those between two places of `Rows.partner`, and which of them each of `own` meets."""
         scores, effects = whitened.design.scores, whitened.own
         rows, full = self.remaining.rows, self.remaining.full

@@ -12,8 +12,8 @@ from pairsmith.cluster.cache import CACHE, Arrays, buffer
 from pairsmith.cluster.features import OnWorker, by_parts
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.data.candidates import Rows
-from pairsmith.engine.backend import PAIRS_AT_ONCE, reaching
-from pairsmith.engine.screening import PlacedItems, Screening, TileRows
+from pairsmith.engine.backend import PAIRS_AT_ONCE, pairs_above_floor
+from pairsmith.engine.screening import ItemBlock, Screening, TileRows
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join
 
 _NUMBERS_WHITENED_AT_ONCE = 1 << 18
@@ -80,7 +80,7 @@ def screen(
     features: OnWorker,
     whitener: Whitener,
     screening: Screening,
-    groups: list[list[PlacedItems]],
+    groups: list[list[ItemBlock]],
     left_place: int,
     strips: dict[int, Ints],
     floor: float,
@@ -109,7 +109,7 @@ def _room(capacity: int) -> int:
     return min(capacity, max(1, CACHE.limit // _BYTES_PER_PAIR))
 
 
-def _tile_rows(features: OnWorker, whitener: Whitener, screening: Screening, placed: PlacedItems) -> TileRows:
+def _tile_rows(features: OnWorker, whitener: Whitener, screening: Screening, placed: ItemBlock) -> TileRows:
     """These items as the screen multiplies them and, where it leaves out columns, their Z; from the cache if there."""
     n = len(placed.items)
 
@@ -169,7 +169,7 @@ def exact(
         own = Rows(meetings.partner + np.int32(h), meetings.first, meetings.count)
         arrays = own.partner, own.first, own.count, own.start
         for low, high in own.blocks(PAIRS_AT_ONCE):
-            i, j, gains = reaching(Z, arrays, both, beside, low, high, top.floor)
+            i, j, gains = pairs_above_floor(Z, arrays, both, beside, low, high, top.floor)
             free = ~right.full[j - h]
             hits = whitener.not_both_touched(Hits(items[i[free]], right.items[j[free] - h], gains[free]))
             top.add(hits.only(top.wanted(hits)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pairsmith.criteria.work import Work
 from pairsmith.design.information import Design
 from pairsmith.design.steps import Step, Steps
-from pairsmith.engine.random_matching import alike, pairs_of_untouched
+from pairsmith.engine.random_matching import alike, match_untouched_items
 from pairsmith.engine.search import greedy_sequence
 from pairsmith.paper.greedy import ALGORITHMS
 
@@ -21,7 +21,7 @@ def steps(work: Work, k: int) -> Steps:
     """
     found = 0
     if alike(work.design):
-        for step in pairs_of_untouched(work.design, work.remaining, k, work.rng):
+        for step in match_untouched_items(work.design, work.remaining, k, work.rng):
             found += 1
             work.diagnostics["paired_at_random"] = found
             yield step

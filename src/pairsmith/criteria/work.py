@@ -12,7 +12,7 @@ from pairsmith.criteria.belief import Belief
 from pairsmith.criteria.problem import Problem
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.engine.backend import Tell
+from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.scan import Scan
 
 
@@ -40,7 +40,7 @@ class Work:
     rng: np.random.Generator
     threads: int
     memory: int  # bytes that a search may use beyond what the criterion needs a pair
-    tell: Tell  # says what is being done, for the progress bar
+    tell: ProgressCallback  # says what is being done, for the progress bar
     pool_size: int | None = None  # how many pairs the engine keeps between two scans; None: it chooses
     before_picks: Callable[[], Design] | None = None  # makes the design anew, as it was before the first pick
     scan: Callable[..., Scan] = Scan  # how the engine and the certificate look at all pairs: here, or on a cluster

@@ -10,6 +10,6 @@
     blas            BLAS restricted to one thread
 
 Vocabulary: *log det* is log det A, which D-optimal designs maximise. A *gain* is what a pair adds to an objective. The
-*root* W satisfies W W' = A^-1. *Whitened* features are Z = X W: between them, d_ij = |z_i - z_j|^2 of a pair is a
+*root* W satisfies W W' = A^-1. *WhitenedItems* features are Z = X W: between them, d_ij = |z_i - z_j|^2 of a pair is a
 squared distance. An item is *touched* once it was compared, labelled or picked, since its effect is then partly known.
 """

@@ -14,12 +14,12 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.design.kernels import distances
 from pairsmith.engine import kernels
-from pairsmith.engine.screening import PlacedItems, ScreenPlan, TileRows
-from pairsmith.engine.threads import Team
+from pairsmith.engine.screening import ItemBlock, ScreenPlan, TileRows
+from pairsmith.engine.threads import ThreadTeam
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs
-from pairsmith.engine.whitening import Whitened, whiten
+from pairsmith.engine.whitening import WhitenedItems, whiten
 
-Tell = Callable[[str], None]  # reports progress as a line of text
+ProgressCallback = Callable[[str], None]  # reports progress as a line of text
 
 PAIRS_AT_ONCE = 1 << 18  # pairs per task of a float64 pass
 _NUMBERS_PER_TASK = 1 << 18  # entries of Z per task of a pass over items
@@ -41,10 +41,10 @@ class ScanBackend(Protocol):
     def measure(self, factors: tuple[Floats, ...]) -> tuple[Floats, Floats, Floats | None]:
         """Return |z_i|^2 of all items, the sum of squares of each column of Z, and Z if this process keeps it."""
 
-    def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
+    def screen(self, whitened: WhitenedItems, plan: ScreenPlan, top: TopPairs) -> None:
         """Add the planned pairs whose bound reaches the floor. Pairs that are gone may be among them."""
 
-    def exact(self, whitened: Whitened, top: TopPairs) -> None:
+    def exact(self, whitened: WhitenedItems, top: TopPairs) -> None:
         """Add the remaining candidates whose gain in float64 reaches the floor."""
 
 
@@ -52,7 +52,13 @@ class ThreadBackend:
     """Passes in threads of this process. Z is kept in memory if it takes no more than `memory` bytes."""
 
     def __init__(
-        self, design: Design, remaining: Remaining, team: Team, _diagnostics: dict[str, Any], tell: Tell, memory: int
+        self,
+        design: Design,
+        remaining: Remaining,
+        team: ThreadTeam,
+        _diagnostics: dict[str, Any],
+        tell: ProgressCallback,
+        memory: int,
     ) -> None:
         self.design, self.remaining, self.team, self.tell = design, remaining, team, tell
         n, d = design.features.shape
@@ -80,7 +86,7 @@ class ThreadBackend:
         self.team.share(work, range(len(energies)))
         return self.squared_norms, energies.sum(axis=0), self.Z
 
-    def screen(self, whitened: Whitened, plan: ScreenPlan, top: TopPairs) -> None:
+    def screen(self, whitened: WhitenedItems, plan: ScreenPlan, top: TopPairs) -> None:
         items = self._tile_rows(whitened, plan)
         total = plan.pairs[-1] if len(plan.pairs) else 0
         shares = np.linspace(0, 1, _BATCHES_PER_THREAD * self.team.threads + 1)[1:-1]
@@ -93,7 +99,7 @@ class ThreadBackend:
                 local.scratch = plan.screening.scratch()
             for hits in plan.screening.hits(items, items, batch, lambda: whitened.product(top.floor), local.scratch):
                 hits = hits.only(~whitened.both_touched(hits.i, hits.j)) if whitened.own is not None else hits
-                hits = whitened.settled(hits, top.floor)
+                hits = whitened.with_true_gains(hits, top.floor)
                 with lock:
                     top.add(hits)
             with lock:
@@ -102,14 +108,14 @@ class ThreadBackend:
 
         self.team.share(work, batches)
 
-    def _tile_rows(self, whitened: Whitened, plan: ScreenPlan) -> TileRows:
+    def _tile_rows(self, whitened: WhitenedItems, plan: ScreenPlan) -> TileRows:
         """Prepare the items of the plan for the screen, as one block."""
         screening, order = plan.screening, plan.order
         size = len(order) * screening.row_width
         if size > len(self.float32_rows):
             self.float32_rows = np.empty(size, dtype=np.float32)
         rows = self.float32_rows[:size].reshape(len(order), -1)
-        items = PlacedItems.of(whitened, 0, order)
+        items = ItemBlock.of(whitened, 0, order)
         points = self.design.points
 
         def work(low: int) -> None:
@@ -122,7 +128,7 @@ class ThreadBackend:
         self.team.share(work, range(0, len(order), self.items_per_task))
         return TileRows(items, rows, self.Z, order)
 
-    def exact(self, whitened: Whitened, top: TopPairs) -> None:
+    def exact(self, whitened: WhitenedItems, top: TopPairs) -> None:
         rows, lock, done = self.remaining.rows, threading.Lock(), 0
         Z = whitened.rows(np.arange(rows.n_items)) if whitened.Z is None else whitened.Z
         blocks = rows.blocks(PAIRS_AT_ONCE)
@@ -131,8 +137,8 @@ class ThreadBackend:
         def work(block: tuple[int, int]) -> None:
             nonlocal done
             floor = top.floor
-            hits = reaching(Z, arrays, whitened.design.scores, whitened.own, *block, whitened.product(floor))
-            hits = whitened.settled(hits.only(~whitened.both_touched(hits.i, hits.j)), floor)
+            hits = pairs_above_floor(Z, arrays, whitened.design.scores, whitened.own, *block, whitened.product(floor))
+            hits = whitened.with_true_gains(hits.only(~whitened.both_touched(hits.i, hits.j)), floor)
             hits = hits.only(top.wanted(hits) & ~whitened.gone(hits.i, hits.j))
             with lock:
                 top.add(hits)
@@ -142,7 +148,7 @@ class ThreadBackend:
         self.team.share(work, blocks)
 
 
-def reaching(
+def pairs_above_floor(
     Z: Floats,
     arrays: tuple[Any, Any, Any, Any],
     scores: Floats | None,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from pairsmith.data.arrays import Floats
-from pairsmith.engine.whitening import Whitened
+from pairsmith.engine.whitening import WhitenedItems
 
 _SHARES_OF_BEST = 0.98 ** np.arange(1.0, 150.0)  # floors to try: down to a twentieth of the best gain
 
@@ -45,7 +45,9 @@ class FloorPolicy:
         folds = max(1e-3, np.log(start / end)) if end > 0 else np.inf
         self.picks_per_fold = picks / folds
 
-    def choose(self, whitened: Whitened, best: float, capacity: int, picks_left: int, columns_used: float) -> float:
+    def choose(
+        self, whitened: WhitenedItems, best: float, capacity: int, picks_left: int, columns_used: float
+    ) -> float:
         """Return a floor low enough for many picks, and high enough to prune and to fit the pool.
 
         `best` is a gain known to be attained, or -inf. `columns_used` is the share of the columns that the last scan
@@ -81,7 +83,7 @@ class FloorPolicy:
         return floor
 
 
-def _count_pairs_examined(whitened: Whitened, floors: Floats) -> Floats:
+def _count_pairs_examined(whitened: WhitenedItems, floors: Floats) -> Floats:
     """Estimate how many of all pairs of items a scan with each floor has to examine, by the lengths of the items."""
     n = len(whitened.pruning_norms)
     # Sample the lengths at geometrically spaced ranks: the few longest items matter most.

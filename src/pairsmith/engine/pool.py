@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pairsmith.data.arrays import Bools, Floats, Ints
 from pairsmith.design.information import Design
 from pairsmith.engine import kernels
-from pairsmith.engine.threads import Team
+from pairsmith.engine.threads import ThreadTeam
 from pairsmith.engine.top_pairs import Hits, renumber
 
 BYTES_PER_PAIR = 48  # peak bytes per pooled pair, including the copies made while hits are joined and cut down
@@ -84,7 +84,7 @@ class Pool:
         full = full[self.items]
         self.drop(full[self.arrays.i] | full[self.arrays.j])
 
-    def project_updates(self, design: Design, updates: Updates, team: Team) -> None:
+    def project_updates(self, design: Design, updates: Updates, team: ThreadTeam) -> None:
         """Compute the missing columns of rho."""
         if self.rho.shape[1] < updates.count:
             larger = np.empty((len(self.items), 2 * updates.count))
@@ -110,7 +110,7 @@ class Pool:
                 self.rho[touched_then, update] += r[place[touched_then]]
         self.projected = updates.count
 
-    def tighten_largest(self, size: int, count: int, team: Team) -> float:
+    def tighten_largest(self, size: int, count: int, team: ThreadTeam) -> float:
         """Lower bounds until the `size` largest take all `count` updates into account.
 
         Return the smallest of these bounds, which no other bound exceeds, or -inf if there are no others.
@@ -132,7 +132,7 @@ class Pool:
         place = len(sample) - max(round(rank * len(sample) / len(bound)), 1)
         return float(np.partition(sample, place)[place])
 
-    def _tighten_above(self, threshold: float, count: int, team: Team) -> None:
+    def _tighten_above(self, threshold: float, count: int, team: ThreadTeam) -> None:
         """Apply the missing updates to the bounds that reach the threshold."""
 
         def work(low: int) -> None:

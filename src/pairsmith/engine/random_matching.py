@@ -27,7 +27,7 @@ def alike(design: Design) -> bool:
     return bool(np.all(scores == scores[:1]))
 
 
-def pairs_of_untouched(design: Design, remaining: Remaining, k: int, rng: np.random.Generator) -> Steps:
+def match_untouched_items(design: Design, remaining: Remaining, k: int, rng: np.random.Generator) -> Steps:
     """Match untouched items at random and include the pairs in the design: up to k steps, one for each pair."""
     effects = design.effects
     assert effects is not None

@@ -18,11 +18,11 @@ import numpy as np
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.design.information import Design
-from pairsmith.engine.backend import PAIRS_AT_ONCE, ScanBackend, Tell, ThreadBackend, reaching
+from pairsmith.engine.backend import PAIRS_AT_ONCE, ProgressCallback, ScanBackend, ThreadBackend, pairs_above_floor
 from pairsmith.engine.screening import Screening, ScreenPlan
-from pairsmith.engine.threads import Team
+from pairsmith.engine.threads import ThreadTeam
 from pairsmith.engine.top_pairs import Hits, Items, TopPairs, join, largest
-from pairsmith.engine.whitening import Whitened
+from pairsmith.engine.whitening import WhitenedItems
 
 # Tile heights and widths. Low tiles prune better, square ones multiply faster, so the shape depends on the number of
 # columns that matter: the second shape is for more than 60 columns, the third for more than 200.
@@ -38,32 +38,34 @@ _MAX_HITS_TO_RECOMPUTE = 1_000_000  # if there are more hits, the largest are ch
 
 
 class Scan:
-    """Scans of all candidates. Each is a call of `whiten` and then of `screened`, `exact` or `every_pair`."""
+    """Scans of all candidates. Each is a call of `whiten` and then of `screened`, `exact` or `enumerate_pairs`."""
 
     def __init__(
         self,
         design: Design,
         remaining: Remaining,
-        team: Team,
+        team: ThreadTeam,
         diagnostics: dict[str, Any],
-        tell: Tell,
+        tell: ProgressCallback,
         memory: int,
-        passes: Callable[[Design, Remaining, Team, dict[str, Any], Tell, int], ScanBackend] = ThreadBackend,
+        passes: Callable[
+            [Design, Remaining, ThreadTeam, dict[str, Any], ProgressCallback, int], ScanBackend
+        ] = ThreadBackend,
     ) -> None:
         self.design, self.remaining, self.team = design, remaining, team
         self.diagnostics, self.tell = diagnostics, tell
         self.backend = passes(design, remaining, team, diagnostics, tell, memory)
         self.columns_used = 1.0  # as a share of all, in the last screened scan
 
-    def whiten(self) -> Whitened:
+    def whiten(self) -> WhitenedItems:
         """Whiten the items for the design as it is now."""
         if self.design.effects is not None:
             self.design.effects.fold()
         factors = self.design.whitener()
         squared_norms, energy, Z = self.backend.measure(factors)
-        return Whitened(self.design, self.remaining, self.team, factors, squared_norms, energy / self.design.n, Z)
+        return WhitenedItems(self.design, self.remaining, self.team, factors, squared_norms, energy / self.design.n, Z)
 
-    def exact(self, whitened: Whitened, floor: float, capacity: int) -> tuple[Hits, float]:
+    def exact(self, whitened: WhitenedItems, floor: float, capacity: int) -> tuple[Hits, float]:
         """Return up to `capacity` pairs whose float64 gain reaches the floor, and a bound on all other gains.
 
         If there are more, the largest gains are returned, and of equal gains the smaller pairs.
@@ -74,7 +76,7 @@ class Scan:
         self._add_touched(whitened, top)
         return largest(join(top.hits), capacity, top.floor)[:2]
 
-    def every_pair(self, whitened: Whitened) -> Hits:
+    def enumerate_pairs(self, whitened: WhitenedItems) -> Hits:
         """Return all remaining candidates with their float64 gains; for few candidates.
 
         The kernel it uses compiles in a quarter of the time of the kernels of `exact`.
@@ -84,7 +86,7 @@ class Scan:
         i, j = i[remaining], j[remaining]
         return Hits(i, j, whitened.gains(i, j))
 
-    def screened(self, whitened: Whitened, floor: float, capacity: int) -> tuple[Hits, float]:
+    def screened(self, whitened: WhitenedItems, floor: float, capacity: int) -> tuple[Hits, float]:
         """Return up to `capacity` pairs whose float32 bound reaches the floor, and a bound on all other gains."""
         top = TopPairs(floor, capacity + len(whitened.taken))
         plan = self._plan(whitened, floor) if whitened.any_untouched else None
@@ -100,7 +102,7 @@ class Scan:
             hits = Hits(hits.i, hits.j, whitened.gains(hits.i, hits.j))
         return largest(hits, capacity, top.floor)[:2]
 
-    def _add_touched(self, whitened: Whitened, top: TopPairs) -> None:
+    def _add_touched(self, whitened: WhitenedItems, top: TopPairs) -> None:
         """Add the candidates of two touched items that reach the floor: at most T^2 / 2 pairs, in float64.
 
         The effects of touched items have a covariance E_ij, which the passes of the backend leave out.
@@ -119,15 +121,15 @@ class Scan:
 
         def work(block: tuple[int, int]) -> None:
             floor = top.floor
-            i, j, gain = reaching(Z, arrays, scores, own[items], *block, whitened.product(floor), covariance)
-            hits = whitened.settled(Hits(items[i].astype(np.int32), items[j].astype(np.int32), gain), floor)
+            i, j, gain = pairs_above_floor(Z, arrays, scores, own[items], *block, whitened.product(floor), covariance)
+            hits = whitened.with_true_gains(Hits(items[i].astype(np.int32), items[j].astype(np.int32), gain), floor)
             hits = hits.only(top.wanted(hits) & ~whitened.gone(hits.i, hits.j))
             with lock:
                 top.add(hits)
 
         self.team.share(work, rows.blocks(PAIRS_AT_ONCE))
 
-    def _plan(self, whitened: Whitened, floor: float) -> ScreenPlan | None:
+    def _plan(self, whitened: WhitenedItems, floor: float) -> ScreenPlan | None:
         """Plan a screen, or return None if no pair can reach the floor."""
         min_span = whitened.min_squared_span(floor)
         order, groups = _order_by_length(whitened, min_span)
@@ -157,7 +159,7 @@ class Scan:
         return ScreenPlan(screening, order, strips, pairs)
 
 
-def _order_by_length(whitened: Whitened, min_span: float) -> tuple[Items, Ints]:
+def _order_by_length(whitened: WhitenedItems, min_span: float) -> tuple[Items, Ints]:
     """Return the items that can be in a pair of this squared span, and where each group begins and ends.
 
     Items are sorted by group and, within a group, by length, the longest first. Items at their cap are left out.
@@ -200,7 +202,7 @@ def _strips(lengths: Floats, groups: Ints, height: int, min_span: float) -> Ints
 
 
 def _choose_column_count(
-    whitened: Whitened, order: Items, strips: Ints, pairs: Ints, floor: float, columns: Ints
+    whitened: WhitenedItems, order: Items, strips: Ints, pairs: Ints, floor: float, columns: Ints
 ) -> int:
     """Return how many of the columns to multiply if the pairs that pass are then recomputed with all columns.
 

@@ -48,7 +48,7 @@ from pairsmith.design.kernels import pair_distances
 from pairsmith.design.weights import logistic_weight
 from pairsmith.engine import kernels
 from pairsmith.engine.top_pairs import TIE_TOLERANCE, Hits, Items
-from pairsmith.engine.whitening import Whitened
+from pairsmith.engine.whitening import WhitenedItems
 
 Floats32 = npt.NDArray[np.float32]
 
@@ -58,7 +58,7 @@ _HITS_PER_BATCH = 1 << 19  # hits that a thread collects before it hands them ov
 
 
 @dataclass(frozen=True)
-class PlacedItems:
+class ItemBlock:
     """A block of consecutive items in the order of a scan, with all that the screen needs to know about each item."""
 
     place: int  # of the first item, in the order of the scan
@@ -68,22 +68,22 @@ class PlacedItems:
     own: Floats | None = None  # the item's effect variance, with item effects
 
     @classmethod
-    def of(cls, whitened: Whitened, place: int, items: Items) -> PlacedItems:
+    def of(cls, whitened: WhitenedItems, place: int, items: Items) -> ItemBlock:
         """Build the block of these items, which begins at this place."""
         scores, own = (None if one is None else one[items] for one in (whitened.design.scores, whitened.own))
         return cls(place, items, whitened.squared_norms[items], scores, own)
 
-    def part(self, which: slice) -> PlacedItems:
+    def part(self, which: slice) -> ItemBlock:
         """Return the block of the items in a slice with step 1."""
         scores, own = (None if one is None else one[which] for one in (self.scores, self.own))
-        return PlacedItems(self.place + (which.start or 0), self.items[which], self.squared_norms[which], scores, own)
+        return ItemBlock(self.place + (which.start or 0), self.items[which], self.squared_norms[which], scores, own)
 
 
 @dataclass(frozen=True)
 class TileRows:
     """A block of items as the screen multiplies them, and their whitened features."""
 
-    block: PlacedItems
+    block: ItemBlock
     rows: Floats32  # written by Screening.write_float32_rows
     Z: Floats | None  # needed for the second look
     row_of_Z: Items  # the row of each item in Z
@@ -108,7 +108,7 @@ class Screening:
         return self.used + (2 if self.score_median is None else 4)
 
     def write_float32_rows(
-        self, Z: Floats, which: Items, block: PlacedItems, out: Floats32, columns: Items | None = None
+        self, Z: Floats, which: Items, block: ItemBlock, out: Floats32, columns: Items | None = None
     ) -> None:
         """Write the rows (z, -1, -h), or (z, a, b, -1, -h) with scores, of the items Z[which].
 

@@ -12,16 +12,16 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.design.kernels import CANCELLED
 from pairsmith.design.steps import Step, Steps
-from pairsmith.engine.backend import Tell
+from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.floor import FloorPolicy
 from pairsmith.engine.pool import BYTES_PER_PAIR, Pool, Updates
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.threads import thread_team
 from pairsmith.engine.top_pairs import TIE_TOLERANCE, Hits
-from pairsmith.engine.whitening import Whitened
+from pairsmith.engine.whitening import WhitenedItems
 from pairsmith.engine.working_set import NEAR_BEST, WorkingSet
 
-COMPLETE = 200_000  # with no more candidates than this, the pool holds all of them
+MAX_ENUMERATED_PAIRS = 200_000  # with no more candidates than this, the pool holds all of them
 
 _MIN_POOL, _MAX_POOL = 100_000, 10_000_000  # pairs
 _MIN_POOL_ALL_TOUCHED = 1_000_000  # with item effects, an item that was hardly compared has large gains with all others
@@ -42,7 +42,7 @@ def greedy_sequence(
     diagnostics: dict[str, Any],
     pool_size: int | None = None,
     memory: int = 4 << 30,
-    tell: Tell = lambda doing: None,
+    tell: ProgressCallback = lambda doing: None,
     scan: Callable[..., Scan] = Scan,
 ) -> Steps:
     """Yield the greedy sequence of up to k remaining candidates, and include each in the design.
@@ -53,7 +53,7 @@ def greedy_sequence(
     """
     memory_for_features = memory_for_pool = memory // 2
     effects = design.effects
-    with team_of(threads) as team, nullcontext() if effects is None else effects.shared_by(team.share):
+    with thread_team(threads) as team, nullcontext() if effects is None else effects.shared_by(team.share):
         if effects is not None:
             effects.make_room(2 * k)
             if effects.count >= _MIN_SHARE_TO_TOUCH_ALL * design.n:
@@ -77,7 +77,7 @@ class _Search:
         rows = self.remaining.rows
         # The pool holds every candidate if these are few, or if they are in memory anyway. `partner` has one entry per
         # pair of a list, so a list always qualifies. For groups it has one per item, so four pairs per item qualify.
-        self.pool_is_complete = pool_size is None and len(rows) <= max(COMPLETE, 4 * len(rows.partner))
+        self.pool_is_complete = pool_size is None and len(rows) <= max(MAX_ENUMERATED_PAIRS, 4 * len(rows.partner))
         effects = self.design.effects
         min_pool = _MIN_POOL if effects is None or effects.count < self.design.n else _MIN_POOL_ALL_TOUCHED
         balanced = int(np.clip(_POOLED_PAIRS_PER_MULTIPLICATION * self.d * len(rows), min_pool, _MAX_POOL))
@@ -165,8 +165,8 @@ class _Search:
         self.updates, self.best_at_scan, self.margin = Updates(self.d), -np.inf, 0.0
         self.diagnostics["scans"] += 1
         whitened = self.scan.whiten()
-        if self.pool_is_complete and len(self.remaining.rows) <= COMPLETE:
-            filled = self._fill_pool(self.scan.every_pair(whitened), -np.inf, exact=True)
+        if self.pool_is_complete and len(self.remaining.rows) <= MAX_ENUMERATED_PAIRS:
+            filled = self._fill_pool(self.scan.enumerate_pairs(whitened), -np.inf, exact=True)
         elif self.pool_is_complete:
             filled = self._fill_pool(*self.scan.exact(whitened, -np.inf, len(self.remaining.rows)), exact=True)
         elif not whitened.any_untouched:  # pairs of touched items are scanned in float64 in any case
@@ -191,7 +191,7 @@ class _Search:
         # Otherwise ties fill the whole pool. It holds the smallest of the tied pairs, so no margin is needed.
         return filled
 
-    def _choose_floor(self, whitened: Whitened, best: float) -> float:
+    def _choose_floor(self, whitened: WhitenedItems, best: float) -> float:
         return self.floors.choose(whitened, best, self.capacity, self.picks_left, self.scan.columns_used)
 
     def _fill_pool(self, hits: Hits, floor: float, exact: bool) -> bool:

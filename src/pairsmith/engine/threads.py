@@ -10,7 +10,7 @@ from typing import Any
 from pairsmith.design.blas import single_threaded_blas
 
 
-class Team:
+class ThreadTeam:
     """Threads that share the blocks of a loop. The block size does not depend on their number, so neither do results.
 
     A "worker" elsewhere in pairsmith is a process: a Dask worker, or the process that plans for a campaign.
@@ -31,10 +31,10 @@ class Team:
 
 
 @contextmanager
-def team_of(threads: int) -> Iterator[Team]:
+def thread_team(threads: int) -> Iterator[ThreadTeam]:
     """Provide a team of threads, and hold BLAS to one thread in each of them meanwhile."""
     with single_threaded_blas():
-        team = Team(threads)
+        team = ThreadTeam(threads)
         try:
             yield team
         finally:

@@ -1,4 +1,4 @@
-"""Whitened items: a snapshot of the design between two picks, in which a pair's gain is a squared distance."""
+"""WhitenedItems items: a snapshot of the design between two picks, in which a pair's gain is a squared distance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
 from pairsmith.design.kernels import pair_distances
 from pairsmith.design.weights import logistic_weight
-from pairsmith.engine.threads import Team
+from pairsmith.engine.threads import ThreadTeam
 from pairsmith.engine.top_pairs import Hits, Items, renumber
 
 # A table of max_t w(t) (t^2 + q), the largest weighted gain (`_norms_across_score`), for q = 0 to 4; beyond, it is q/4.
@@ -27,7 +27,7 @@ _MAX_NUMBERS_BY_NUMPY = 1 << 20  # for so few differences, NumPy is done before 
 
 
 @dataclass
-class Whitened:
+class WhitenedItems:
     """The items as a scan sees them: whitened, with norms and the pairs that are gone. It is valid until the next pick.
 
     Z, the norms and whatever is derived from them may share memory that the next `Scan.whiten` overwrites.
@@ -38,7 +38,7 @@ class Whitened:
 
     design: Design
     remaining: Remaining
-    team: Team
+    team: ThreadTeam
     factors: tuple[Floats, ...]  # Z is X times each factor in turn
     squared_norms: Floats  # |z_i|^2
     energy: Floats  # the mean square of each column of Z
@@ -120,7 +120,7 @@ class Whitened:
         gains += effect_variance
         return gains if weight is None else gains * weight
 
-    def settled(self, hits: Hits, floor: float) -> Hits:
+    def with_true_gains(self, hits: Hits, floor: float) -> Hits:
         """Return the hits whose true gain reaches the floor, with that gain. Only averaged weights need this step."""
         if self.design.averaged is None:
             return hits

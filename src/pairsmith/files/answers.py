@@ -21,7 +21,7 @@ OUTCOMES = WORDS | {"1": 1.0, "+1": 1.0, "1.0": 1.0, "-1": -1.0, "-1.0": -1.0, "
 
 
 LEFT_OUT = ("struck", "excluded")  # by the column `status` of a campaign's export of all answers
-RATERS = ("rater", "labeller")  # columns that say who answered; exports of campaigns have the second
+RATERS = ("rater",)  # columns that say who answered
 
 
 class AnswerTable(NamedTuple):
@@ -42,7 +42,7 @@ def read_answers(
     """Pairs with their outcomes, and who gave them, where that is told.
 
     Columns: `first` and `second` with `outcome` (1, -1, 0, or first, second, tie), or with `winner` (an id, or tie), or
-    else `winner` and `loser`; `count` where an answer stands for several; `rater` (or `labeller`) for who answered, and
+    else `winner` and `loser`; `count` where an answer stands for several; `rater` for who answered, and
     `left` for the item that was shown first. A row without outcome is no answer yet; one whose `status` is struck or
     excluded does not count. `raters` are the columns that may say who answered. An export of a campaign whose answers
     are to several questions is refused unless `several_questions`.
@@ -70,7 +70,7 @@ def read_answers(
     if "status" in table.columns:
         table = table[~table["status"].astype(str).str.strip().str.lower().isin(LEFT_OUT)]
     # Elsewhere a question may be the prompt of a pair.
-    if not several_questions and {"question", "labeller", "why"} <= set(table.columns):
+    if not several_questions and {"question", "rater", "why"} <= set(table.columns):
         count = table["question"].nunique()
         if count > 1:
             raise ValueError(

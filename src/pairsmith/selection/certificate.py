@@ -22,10 +22,10 @@ from scipy.optimize import brentq
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.engine.backend import Tell
+from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.scan import Scan
-from pairsmith.engine.search import COMPLETE
-from pairsmith.engine.threads import team_of
+from pairsmith.engine.search import MAX_ENUMERATED_PAIRS
+from pairsmith.engine.threads import thread_team
 
 _POOL = 100_000  # pairs that a scan may keep, if they are not fewer than needed
 _ROUNDING = 1e-9  # added to the bound, relatively: far more than float64 gets wrong
@@ -40,7 +40,7 @@ def upper_bound(
     refinements: int,
     threads: int,
     memory: int,
-    tell: Tell,
+    tell: ProgressCallback,
     scan: Callable[..., Scan] = Scan,
     before_picks: Callable[[], Design] | None = None,
 ) -> float:
@@ -55,7 +55,7 @@ def upper_bound(
         bound = float(np.min(np.cumsum(gains) - gains + k * gains))
     weighted, weights, value = pairs, np.ones(k), reached
     for_features = memory // 2  # bytes: the rest is for what the scan finds, and for its tiles
-    with team_of(threads) as team:
+    with thread_team(threads) as team:
         for step in range(refinements + 1):
             tell(f"certifying, scan {step + 1} of {refinements + 1}")
             passes = scan(design, candidates, team, {"tiles": 0}, tell, for_features)
@@ -98,8 +98,8 @@ def _largest(scan: Scan, count: int) -> tuple[Ints, Floats]:
     candidates = scan.remaining
     count = min(count, len(candidates.rows) - len(candidates.taken))
     whitened = scan.whiten()
-    if len(candidates.rows) <= COMPLETE:
-        (i, j, gains), floor = scan.every_pair(whitened), 0.0
+    if len(candidates.rows) <= MAX_ENUMERATED_PAIRS:
+        (i, j, gains), floor = scan.enumerate_pairs(whitened), 0.0
     elif candidates.rows.is_list:
         (i, j, gains), floor = scan.exact(whitened, 0.0, count)
     else:

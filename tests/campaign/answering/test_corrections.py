@@ -1,4 +1,4 @@
-"""Labellers excluded and answers struck out: out of the model, the design and the exports, and asked for again."""
+"""Raters excluded and answers struck out: out of the model, the design and the exports, and asked for again."""
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ def test_who_is_excluded_counts_nowhere_until_included_again(target, make):
     assert corrections.exclude(store, "p0") == 4
     seen.append(dashboard.changes(store))
     left = take_snapshot(store).answers
-    assert set(left["labeller"]) == {"p1"}
+    assert set(left["rater"]) == {"p1"}
     assert dashboard.count(store)["answers"] == leases.progress(store, ben)["answers"] == 3
     assert sum(wanted(store).values()) == sum(asked.values()) + 4
     np.testing.assert_allclose(  # the model is that of the others' answers alone
@@ -65,16 +65,16 @@ def test_who_is_excluded_counts_nowhere_until_included_again(target, make):
         ]  # fmt: skip
 
 
-def alone(store, labeller):
+def alone(store, rater):
     snapshot = take_snapshot(store)
-    given = snapshot.answers[snapshot.answers["labeller"] == labeller].reset_index(drop=True)
+    given = snapshot.answers[snapshot.answers["rater"] == rater].reset_index(drop=True)
     return type(snapshot)(**{**vars(snapshot), "answers": given})
 
 
 def test_nobody_of_that_name(target, make):
     store = make(target)
     answer_next(store)
-    with pytest.raises(Refused, match="there is no labeller 'carla'; there are: local"):
+    with pytest.raises(Refused, match="there is no rater 'carla'; there are: local"):
         corrections.exclude(store, "carla")
 
 
@@ -126,21 +126,21 @@ def test_what_cannot_be_struck_out(target, make):
 
 def test_what_was_struck_out_does_not_come_back_by_an_import(target, make):
     store = make(target)
-    given = answers_of([(0, 1), (2, 3)], labeller=["anna", "ben"])
+    given = answers_of([(0, 1), (2, 3)], rater=["anna", "ben"])
     assert add_answers(store, given) == 2
     corrections.strike(store, last_answer(store))
     corrections.exclude(store, "anna")
     asked = wanted(store)
     assert add_answers(store, given) == 0
     assert len(take_snapshot(store).answers) == 0
-    assert add_answers(store, answers_of([(0, 1)], labeller="anna", outcome=-1)) == 1  # new, but she is excluded
+    assert add_answers(store, answers_of([(0, 1)], rater="anna", outcome=-1)) == 1  # new, but she is excluded
     assert len(take_snapshot(store).answers) == 0
     assert wanted(store) == asked
     with store.reading() as connection:
         assert corrections.excluded(connection) == [{"name": "anna", "answers": 2}]
 
 
-def test_what_an_excluded_labeller_was_struck_out_is_not_asked_twice(target, make):
+def test_what_an_excluded_rater_was_struck_out_is_not_asked_twice(target, make):
     store = make(target, k=4)
     (anna,) = invite_people(store, 1)
     answer_next(store, "left", anna)

@@ -237,7 +237,7 @@ def test_doubt_of_a_report_before_a_correction_ends_nothing(target, make):
 def test_a_person_is_done_at_their_quota_and_others_go_on(target, make):
     store = make(target, n=12, k=30, goals=Goals(quota=3))
     tokens = people.invite(store, "anna"), people.invite(store, "ben", quota=5)
-    anna, ben = (people.person_of(store, token, "labeller") for token in tokens)
+    anna, ben = (people.person_of(store, token, "rater") for token in tokens)
     counts = dict.fromkeys((anna, ben), 0)
     for person in counts:
         held = []

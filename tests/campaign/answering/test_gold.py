@@ -60,7 +60,7 @@ def test_everybody_sees_each_once_among_the_others(target, make):
         assert 3 <= len(places[person]) <= 9
         assert planned <= {pair for pair, _ in found}
     assert places[anna] != places[ben]  # nobody can tell the other when
-    carla = people.person_of(store, people.invite(store, "carla"), "labeller")
+    carla = people.person_of(store, people.invite(store, "carla"), "rater")
     assert leases.next_pair(store, carla) is not None  # each still lacks a third answer
 
 
@@ -144,7 +144,7 @@ def test_right_and_asked_of_each_person(target, make):
     with store.reading() as connection:
         found = gold.right_and_asked(connection)
     for name in ("p0", "p1"):
-        own = given[given["labeller"] == name]
+        own = given[given["rater"] == name]
         assert found[name] == ((own["outcome"] == 1).sum(), len(own))
     assert found["p0"].right == found["p0"].asked > 0
     # What was struck out does not count.

@@ -233,8 +233,8 @@ def test_what_was_shown_is_what_is_answered_on_either_side(target, make):
 def test_answers_made_elsewhere_are_not_their_raters_to_take_back(target, make):
     """An invite under a name that answers were imported under has no power over them."""
     store = make(target, n=6, k=15)
-    add_answers(store, answers_of([(0, 1), (0, 2), (0, 3)], labeller="anna", at=1.0))
-    anna = people.person_of(store, people.invite(store, "anna", quota=2), "labeller")
+    add_answers(store, answers_of([(0, 1), (0, 2), (0, 3)], rater="anna", at=1.0))
+    anna = people.person_of(store, people.invite(store, "anna", quota=2), "rater")
     before = leases.progress(store, anna)
     assert (before["answers"], before["yours"], before["undo"]) == (3, 0, None)
     with store.reading() as connection:
@@ -245,7 +245,7 @@ def test_answers_made_elsewhere_are_not_their_raters_to_take_back(target, make):
     answer_next(store, "left", anna)
     own = leases.progress(store, anna)
     assert (own["answers"], own["yours"]) == (4, 1)
-    add_answers(store, answers_of([(0, 4)], labeller="anna"))  # newer than hers
+    add_answers(store, answers_of([(0, 4)], rater="anna"))  # newer than hers
     assert leases.progress(store, anna)["undo"] == own["undo"]
     assert leases.undo(store, anna, own["undo"])
     assert leases.progress(store, anna)["undo"] is None
@@ -257,8 +257,8 @@ def test_answers_made_elsewhere_are_not_their_raters_to_take_back(target, make):
 
 def test_answers_made_elsewhere_show_nobody_an_item(target, make):
     store = make(target)
-    add_answers(store, answers_of([(0, 1)], labeller="anna"))
-    anna = people.person_of(store, people.invite(store, "anna"), "labeller")
+    add_answers(store, answers_of([(0, 1)], rater="anna"))
+    anna = people.person_of(store, people.invite(store, "anna"), "rater")
     assert not leases.was_shown(store, anna, 0)
     lease = leases.next_pair(store, anna)
     assert leases.was_shown(store, anna, lease.left)

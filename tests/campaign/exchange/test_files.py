@@ -35,7 +35,7 @@ def run(folder, run):
 def answered(target, run):
     run("campaign", "create", target, *CREATE[3:], "--show", "text:note", "--group-by", "prompt", "-k", "9")
     store = Store(target)
-    anna, ben = (people.person_of(store, people.invite(store, name), "labeller") for name in ('anna é,"', "ben"))
+    anna, ben = (people.person_of(store, people.invite(store, name), "rater") for name in ('anna é,"', "ben"))
     for turn, choice in enumerate(["left", "right", "tie", "left", "skip", "right", "left", "tie"]):
         person = (anna, ben)[turn % 2]
         leases.answer(store, person, leases.next_pair(store, person).token, choice, 0.25 * turn if turn else None)
@@ -132,11 +132,11 @@ def test_an_item_may_be_called_as_what_is_missing(run):
     names = ["NA", "null", "None", "nan", *"1234"]
     pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
     run(*CREATE)
-    Path("a.csv").write_text("first,second,winner,labeller\nNA,null,NA,anna\nNone,nan,nan,ben\nNA,nan,,ben\n")
+    Path("a.csv").write_text("first,second,winner,rater\nNA,null,NA,anna\nNone,nan,nan,ben\nNA,nan,,ben\n")
     code, out, err = run("campaign", "import", "c.db", "a.csv")
     assert (code, err, "2 answers, 2 of them new" in out) == (0, "", True)
     records = [
-        {"first": 1, "second": 2, "winner": 2, "labeller": 7, "left": 1},
+        {"first": 1, "second": 2, "winner": 2, "rater": 7, "left": 1},
         {"first": 3, "second": 4},
         {"first": 3, "second": 4, "winner": 3},
     ]
@@ -145,7 +145,7 @@ def test_an_item_may_be_called_as_what_is_missing(run):
     assert (code, err, "2 answers, 2 of them new" in out) == (0, "", True)
     with Store("c.db") as store:
         given = take_snapshot(store).answers
-    found = given[["first", "second", "outcome", "labeller"]].itertuples(index=False, name=None)
+    found = given[["first", "second", "outcome", "rater"]].itertuples(index=False, name=None)
     assert set(found) == {(0, 1, 1, "anna"), (2, 3, -1, "ben"), (4, 5, -1, "7"), (6, 7, 1, "imported")}
 
 
@@ -184,7 +184,7 @@ def test_what_the_formats_say(run, answered):
     for kind, ending in exchange.ENDINGS.items():
         exchange.export_answers(answered, kind, Path(f"{kind}{ending}"))
     table = pd.read_csv("csv.csv")
-    assert list(table.columns) == ["first", "second", "outcome", "left", "labeller", "seconds", "time", "why"]
+    assert list(table.columns) == ["first", "second", "outcome", "left", "rater", "seconds", "time", "why"]
     assert list(table["outcome"]) == list(known["outcome"])
     assert list(table["why"]) == list(known["why"])
     assert set(table["why"]) <= {"designed", "random"}
@@ -207,7 +207,7 @@ def test_what_the_formats_say(run, answered):
     selected = annotation["result"][0]["value"]["selected"]
     assert tasks[0]["data"][f"{selected}_id"] == names[won]
     assert tasks[0]["data"]["left_id"] == names[row["left"]]
-    assert annotation["labeller"] == 'anna é,"'
+    assert annotation["rater"] == 'anna é,"'
 
 
 def test_spaces_around_ids_do_not_count_in_any_import(run):
@@ -245,7 +245,7 @@ def test_answers_from_elsewhere(run, target):
         (0, 7, 1),
         (1, 5, -1),
     ]
-    assert set(frame["labeller"]) == {"imported"}
+    assert set(frame["rater"]) == {"imported"}
     # What is answered is not asked again, and conditions the next round.
     assert (1, 5) in set(map(tuple, take_snapshot(store).planned))
     store.close()
@@ -293,7 +293,7 @@ def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target)
     store = Store(target)
     expected = Counter()
     for number, turned in enumerate(turn for count in (1, 2, 3) for turn in product([False, True], repeat=count)):
-        lines = ["first,second,outcome,left,labeller"]
+        lines = ["first,second,outcome,left,rater"]
         for row, swapped in enumerate(turned):
             pair = ["item 2", "item 1"] if swapped else ["item 1", "item 2"]
             outcome, left = (1, -1, 0)[row], pair[number % 2]
@@ -301,7 +301,7 @@ def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target)
             expected[1, 2, -outcome if swapped else outcome, int(left[-1]), f"p{number}"] += 1
         Path("a.csv").write_text("\n".join(lines))
         assert exchange.import_answers(store, Path("a.csv")) == (len(turned), len(turned))
-    found = take_snapshot(store).answers[["first", "second", "outcome", "left", "labeller"]]
+    found = take_snapshot(store).answers[["first", "second", "outcome", "left", "rater"]]
     assert Counter(found.itertuples(index=False, name=None)) == expected
     store.close()
 
@@ -343,7 +343,7 @@ def test_formulas_survive_export_and_import(names):
         one, two = stores
         first, second = np.arange(len(names) - 1), np.arange(1, len(names))
         given = pd.DataFrame({"first": first, "second": second, "outcome": -1, "left": second, "seconds": 1.0})
-        given["labeller"] = [names[row] for row in first]
+        given["rater"] = [names[row] for row in first]
         add_answers(one, given.assign(at=np.arange(len(given)) * 1e6))
         for kind, more in (("csv", ".gz"), ("csv", ""), ("jsonl", "")):
             path = folder / f"one.{kind}"
@@ -363,15 +363,15 @@ def test_exports_for_spreadsheets_and_raw(run, folder):
     names[1] = "''=cmd"
     pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
     assert run(*CREATE, "--show", "text:note")[0] == 0
-    Path("a.csv").write_text("winner,loser,labeller\n=cmd,''=cmd,=me\n-1,@x,me\n")
+    Path("a.csv").write_text("winner,loser,rater\n=cmd,''=cmd,=me\n-1,@x,me\n")
     assert "2 new" in run("campaign", "import", "c.db", "a.csv")[1].replace("of them ", "")
     run("campaign", "export", "c.db")
-    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
+    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "rater"]].to_numpy()}
     assert rows == {("'=cmd", "''=cmd", "'=me"), ("-1", "'@x", "me")}
     refused = run("campaign", "export", "c.db", "--raw")
     assert refused[2] == "Error: answers.csv is there already; name it with -o to replace it, or another file\n"
     run("campaign", "export", "c.db", "--raw", "-o", "answers.csv")
-    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "labeller"]].to_numpy()}
+    rows = {tuple(row) for row in pd.read_csv("answers.csv", dtype=str)[["first", "second", "rater"]].to_numpy()}
     assert rows == {("=cmd", "'=cmd", "=me"), ("-1", "@x", "me")}
     # select and rank write in the same way, and read what they wrote.
     run("select", "items.csv", "--features", "f_*", "-k", "20", "-o", "pairs.csv")

@@ -68,7 +68,7 @@ def test_the_config_shows_all_that_tasks_hold(make_campaign):
 def test_one_task_a_pair_whatever_the_sides_and_back_again(make_campaign):
     outcomes, lefts = [1, -1, 0, 1], [0, 1, 0, 1]
     with make_campaign("c.db") as store, make_campaign("d.db") as other:
-        given = answers_of([(0, 1)] * 4, outcome=outcomes, left=lefts, labeller=list("abcd"), at=np.arange(4) * 1e6)
+        given = answers_of([(0, 1)] * 4, outcome=outcomes, left=lefts, rater=list("abcd"), at=np.arange(4) * 1e6)
         add(store, given)
         told = exchange.export_answers(store, "label-studio", Path("out.json"))
         tasks = json.loads(Path("out.json").read_text())
@@ -83,7 +83,7 @@ def test_one_task_a_pair_whatever_the_sides_and_back_again(make_campaign):
             assert config[result["from_name"]].tag.lower() == result["type"]
         assert exchange.import_answers(other, Path("out.json")) == (4, 4)
         assert exchange.import_answers(other, Path("out.json")) == (4, 0)
-        both = [take_snapshot(one).answers[["first", "second", "outcome", "labeller", "at"]] for one in (store, other)]
+        both = [take_snapshot(one).answers[["first", "second", "outcome", "rater", "at"]] for one in (store, other)]
         assert both[0].equals(both[1])
 
 
@@ -98,17 +98,17 @@ def test_only_an_address_is_given_as_one(make_campaign):
     """Label Studio refuses a whole file for one e-mail of nobody it knows; names come back all the same."""
     with make_campaign("c.db") as store, make_campaign("d.db") as other:
         people = ["anna", "ben@example.org", "@carla"]
-        add(store, answers_of([(0, 1)] * 3, labeller=people, at=np.arange(3) * 1e6))
+        add(store, answers_of([(0, 1)] * 3, rater=people, at=np.arange(3) * 1e6))
         exchange.export_answers(store, "label-studio", Path("out.json"))
         (task,) = [task for task in json.loads(Path("out.json").read_text()) if task["annotations"]]
-        said = [{name: given.get(name) for name in ("labeller", "completed_by")} for given in task["annotations"]]
+        said = [{name: given.get(name) for name in ("rater", "completed_by")} for given in task["annotations"]]
         assert said == [
-            {"labeller": "anna", "completed_by": None},
-            {"labeller": None, "completed_by": {"email": "ben@example.org"}},
-            {"labeller": "@carla", "completed_by": None},
+            {"rater": "anna", "completed_by": None},
+            {"rater": None, "completed_by": {"email": "ben@example.org"}},
+            {"rater": "@carla", "completed_by": None},
         ]
         exchange.import_answers(other, Path("out.json"))
-        assert set(take_snapshot(other).answers["labeller"]) == set(people)
+        assert set(take_snapshot(other).answers["rater"]) == set(people)
 
 
 @pytest.mark.parametrize(

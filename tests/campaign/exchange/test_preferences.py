@@ -38,7 +38,7 @@ def store(tmp_path, monkeypatch):
     with Store("c.db") as opened:
         for pair, outcomes in GIVEN:
             names = [f"p{at}" for at in range(len(outcomes))]
-            add(opened, answers_of([pair] * len(outcomes), outcome=outcomes, labeller=names))
+            add(opened, answers_of([pair] * len(outcomes), outcome=outcomes, rater=names))
         yield opened
 
 

@@ -56,7 +56,7 @@ def test_answers_are_those_of_the_judge_and_on_disk(target, make):
     assert (tally.answers, tally.skipped, tally.malformed) == (10, 0, 0)
     with Store(target) as again:
         given = take_snapshot(again).answers
-    assert set(given["labeller"]) == {"bot"}
+    assert set(given["rater"]) == {"bot"}
     assert given["program"].all()
     assert (given["outcome"] == -1).all()  # the second id of a pair is the greater
     pair = asked[0]
@@ -381,7 +381,7 @@ def test_an_answer_that_others_were_faster_with_is_not_counted(tmp_path, make):
 
     tally = judge(store, person, ask)
     assert (tally.answers, tally.late) == (0, 1)
-    assert set(take_snapshot(store).answers["labeller"]) == {LOCAL}
+    assert set(take_snapshot(store).answers["rater"]) == {LOCAL}
 
 
 def test_nobody_is_taken_for_a_program(tmp_path, make):
@@ -481,7 +481,7 @@ def test_a_judge_that_took_too_long_goes_on_with_the_next_pair(target, make):
 
     tally = judge(store, bot, ask)
     assert (tally.answers, len(calls)) == (2, 3)
-    assert take_snapshot(store).answers["labeller"].tolist().count("bot") == 2
+    assert take_snapshot(store).answers["rater"].tolist().count("bot") == 2
     assert leases.progress(store, other)["yours"] == 1
 
 

@@ -25,15 +25,15 @@ def test_a_link_has_so_many_places_and_each_gives_an_invite(target, make):
     anna = enrolment.enrol(store, link, "  Anna  Meier ")
     assert enrolment.places_left(store, link) == 1
     ben = enrolment.enrol(store, link, "Ben")
-    assert people.invited(store) == [("Anna Meier", "labeller"), ("Ben", "labeller")]
+    assert people.invited(store) == [("Anna Meier", "rater"), ("Ben", "rater")]
     for token in (anna, ben):
-        assert leases.next_pair(store, people.person_of(store, token, "labeller")) is not None
+        assert leases.next_pair(store, people.person_of(store, token, "rater")) is not None
         assert people.person_of(store, token, "organiser") is None
     assert enrolment.places_left(store, link) == 0
     refused(410, store, link, "Carla")
     refused(401, store, link[:-1], "Carla")
     refused(401, store, anna, "Carla")  # an invite is no link for many
-    assert people.person_of(store, link, "labeller") is None
+    assert people.person_of(store, link, "rater") is None
     with store.reading() as connection:
         for table in schema.tables.sorted_tables:
             assert link not in str(connection.execute(sa.select(table)).all())
@@ -45,7 +45,7 @@ def test_names_are_unique_also_among_those_who_left(target, make):
     people.invite(store, "Anna")
     people.invite(store, "Ole", "organiser")
     people.revoke(store, "Anna")
-    add_answers(store, answers_of([(0, 1)], labeller="Ben"))
+    add_answers(store, answers_of([(0, 1)], rater="Ben"))
     for name in ("Anna", "anna ", "ＡＮＮＡ", "BEN", "ole", "local", "Local", "Аnna", "imported", "Imported", "lоcal"):
         refused(409, store, link, name)
     for name in ("", " ", "\0", "\u202e", "\u3164", 201 * "x"):
@@ -68,9 +68,9 @@ def test_whoever_enrols_before_an_import_gets_no_say_over_it(target, make):
     """Answers imported under somebody's name count as hers for the model only."""
     store = make(target)
     link = enrolment.open_places(store, 2)
-    anna = people.person_of(store, enrolment.enrol(store, link, "anna"), "labeller")
-    add_answers(store, answers_of([(0, 1), (0, 2)], labeller="anna"))
-    add_answers(store, answers_of([(0, 3)], labeller=UNNAMED))
+    anna = people.person_of(store, enrolment.enrol(store, link, "anna"), "rater")
+    add_answers(store, answers_of([(0, 1), (0, 2)], rater="anna"))
+    add_answers(store, answers_of([(0, 3)], rater=UNNAMED))
     found = leases.progress(store, anna)
     assert (found["answers"], found["yours"], found["undo"]) == (3, 0, None)
 
@@ -84,7 +84,7 @@ def test_links_can_be_revoked_and_who_came_stays(target, make):
     for token in (link, other):
         assert enrolment.places_left(store, token) is None
         refused(401, store, token, "ben")
-    assert people.person_of(store, anna, "labeller") is not None
+    assert people.person_of(store, anna, "rater") is not None
 
 
 def test_a_link_that_was_put_into_the_file_or_changed_there_is_void(target, make):

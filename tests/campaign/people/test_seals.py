@@ -62,7 +62,7 @@ def test_without_a_place_for_a_key_only_what_needs_one_is_refused(tmp_path, monk
         with pytest.warns(UserWarning, match="is made without a seal, to be confirmed later"):
             make(str(tmp_path / f"{name}.db"), parts=parts, media=tmp_path)
     serve(str(tmp_path / "text.db"), plans=False)
-    for words in (["label", str(tmp_path / "files.db")], ["campaign", "trust", str(tmp_path / "files.db")],
+    for words in (["serve", str(tmp_path / "files.db")], ["campaign", "trust", str(tmp_path / "files.db")],
                   ["campaign", "invite", str(tmp_path / "text.db"), "anna"]):  # fmt: skip
         code, _, err = run(*words)
         assert code == 2
@@ -72,4 +72,4 @@ def test_without_a_place_for_a_key_only_what_needs_one_is_refused(tmp_path, monk
     monkeypatch.setenv("PAIRSMITH_HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "key").write_bytes(b"short")
-    assert "is no key of pairsmith (5 bytes, not 32)" in run("label", str(tmp_path / "files.db"))[2]
+    assert "is no key of pairsmith (5 bytes, not 32)" in run("serve", str(tmp_path / "files.db"))[2]

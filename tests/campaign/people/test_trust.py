@@ -21,28 +21,28 @@ def test_a_campaign_from_elsewhere_serves_nothing_before_it_is_confirmed(target,
     store = make(target, parts=[[("image", "x.svg")]] * 12, media=tmp_path)
     token, organiser = people.invite(store, "anna"), people.invite(store, "ole", "organiser")
     assert trust.is_confirmed(store)
-    assert people.person_of(store, token, "labeller") is not None
+    assert people.person_of(store, token, "rater") is not None
     elsewhere()
     assert not trust.is_confirmed(store)
-    assert people.person_of(store, token, "labeller") is None
+    assert people.person_of(store, token, "rater") is None
     assert people.person_of(store, organiser, "organiser") is None
     assert people.invited(store) == []
-    code, out, err = run("label", target, "--no-open", "--port", "0")
+    code, out, err = run("serve", target, "--no-open", "--port", "0")
     assert (code, out) == (2, "")
     assert "was made by another user or machine" in err
     assert f"shows 1 file of {os.path.realpath(tmp_path)}" in err
-    assert "anna (labeller), ole (organiser)" in err
+    assert "anna (rater), ole (organiser)" in err
     assert f"pairsmith campaign trust {database.shown(target)}" in err.splitlines()[-1]
     assert run("campaign", "people", target)[1].count("void") == 2
 
     code, out, err = run("campaign", "trust", target)
     assert (code, err) == (0, "")
     assert "1 file of" in out
-    assert "anna (labeller), ole (organiser)" in out
+    assert "anna (rater), ole (organiser)" in out
     with Store(target) as again:
         assert trust.is_confirmed(again)
-        assert people.person_of(again, token, "labeller") is not None
-        assert people.invited(again) == [("anna", "labeller"), ("ole", "organiser")]
+        assert people.person_of(again, token, "rater") is not None
+        assert people.invited(again) == [("anna", "rater"), ("ole", "organiser")]
     url, _ = serve(target, plans=False)
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 
@@ -60,11 +60,11 @@ def test_trusting_can_leave_out_invites_and_name_another_folder(tmp_path, make, 
     assert "which is not there; say where it is with --media" in err
     code, out, _ = run("campaign", "trust", store.target, "--media", str(tmp_path / "there"), "--no-invites")
     assert code == 0
-    assert "revoked: anna (labeller)" in out
+    assert "revoked: anna (rater)" in out
     with Store(store.target) as again:
         assert again.settings.folder == os.path.realpath(tmp_path / "there")
         assert trust.is_confirmed(again)
-        assert people.person_of(again, token, "labeller") is None
+        assert people.person_of(again, token, "rater") is None
     url, _ = serve(store.target, plans=False)
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 
@@ -77,7 +77,7 @@ def test_label_can_confirm_in_one_go_and_needs_not_where_there_is_nothing_to(tmp
                for name, shown in parts.items()}  # fmt: skip
     elsewhere()
     for name, options in (("text", []), ("files", ["--trust"]), ("files", [])):
-        line = [sys.executable, "-c", WITHOUT_PLANS, "label", targets[name], "--no-open", "--port", "0", *options]
+        line = [sys.executable, "-c", WITHOUT_PLANS, "serve", targets[name], "--no-open", "--port", "0", *options]
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             lines = []
             while not (lines and lines[-1].startswith("Stop with")):

@@ -29,7 +29,7 @@ def test_the_rate_is_that_of_people_at_work(target, make):
     clock = Clock()
     store = make(target, n=20, k=80, clock=clock)
     assert pace.rate(store) == 0
-    add_answers(store, pd.DataFrame({"first": 0, "second": range(1, 9), "outcome": 1, "left": 0, "labeller": "x",
+    add_answers(store, pd.DataFrame({"first": 0, "second": range(1, 9), "outcome": 1, "left": 0, "rater": "x",
                              "seconds": np.nan, "at": np.nan}))  # fmt: skip
     assert pace.rate(store) == 0
     rng = np.random.default_rng(0)

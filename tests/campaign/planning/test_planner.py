@@ -208,7 +208,7 @@ def test_one_person_goes_on_where_each_pair_wants_three_answers(target, make):
     assert answer_until_nothing_comes(store, planning.Planner(store, clock), [anna]) == [91]
     assert goals.ending(store, anna) == "yours"
     # Who comes later completes what the first one began, the oldest first.
-    (ben,) = (people.person_of(store, people.invite(store, "ben"), "labeller"),)
+    (ben,) = (people.person_of(store, people.invite(store, "ben"), "rater"),)
     assert answer_until_nothing_comes(store, planning.Planner(store, clock), [ben]) == [91]
 
 

@@ -28,7 +28,7 @@ def test_it_says_how_many_pairs_wait_for_whom(target, make):
         people.invite(store, name)
     assert waits(store) == "4 pairs wait for a third person: carla, dora, emil and 1 more could answer them."
     people.revoke(store, "p1")
-    answer_next(store, "left", people.person_of(store, people.invite(store, "gina"), "labeller"))
+    answer_next(store, "left", people.person_of(store, people.invite(store, "gina"), "rater"))
     assert waits(store) == ""  # she is at work, and can answer the other three; the first is complete
     clock.now += 3601
     assert planning.plan_round(store)

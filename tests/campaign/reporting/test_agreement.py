@@ -12,8 +12,8 @@ from pairsmith.campaign.store.schema import CHANGED
 
 
 def answers(*rows):
-    """(labeller, program, pair, outcome) each."""
-    table = pd.DataFrame(rows, columns=["labeller", "program", "second", "outcome"])
+    """(rater, program, pair, outcome) each."""
+    table = pd.DataFrame(rows, columns=["rater", "program", "second", "outcome"])
     return table.assign(first=0, program=table["program"].astype(bool), comment="")
 
 
@@ -41,7 +41,7 @@ def test_pairs_answered_differently_from_each_side_are_left_out_and_counted():
         ("bot", True, 4, 0), ("ann", False, 4, 1),  # a tie of its own
         ("bot", True, 5, 0),  # changed; nobody else
     )  # fmt: skip
-    given.loc[(given["labeller"] == "bot") & given["second"].isin([2, 3, 5]), "comment"] = CHANGED
+    given.loc[(given["rater"] == "bot") & given["second"].isin([2, 3, 5]), "comment"] = CHANGED
     (row,) = judges_against_people(given)
     assert (row["pairs"], row["agrees"], row["changed"], row["people"]) == (2, 0.5, 2, None)
     (row,) = judges_against_people(given[given["second"].isin([2, 3, 5])])

@@ -31,7 +31,7 @@ def test_answers_are_found_by_person_item_and_dispute(target, make):
     store = make(target)
     given = answers_of(
         [(0, 1), (0, 1), (2, 3), (2, 3), (4, 5)],
-        labeller=["anna", "ben", "anna", "ben", "anna"], outcome=[1, -1, 1, 1, 0], left=[0, 1, 3, 3, 4], at=range(1, 6),
+        rater=["anna", "ben", "anna", "ben", "anna"], outcome=[1, -1, 1, 1, 0], left=[0, 1, 3, 3, 4], at=range(1, 6),
     )  # fmt: skip
     add_answers(store, given)
     total, rows = found(store)
@@ -40,18 +40,18 @@ def test_answers_are_found_by_person_item_and_dispute(target, make):
     assert [(row.left, row.right) for row in rows] == [
         ("004", "005"), ("003", "002"), ("003", "002"), ("001", "000"), ("000", "001"),
     ]  # fmt: skip
-    assert [row.labeller for row in found(store, person="ben")[1]] == ["ben", "ben"]
+    assert [row.rater for row in found(store, person="ben")[1]] == ["ben", "ben"]
     assert {row.id for row in found(store, item=" 003 ")[1]} == {3, 4}
     assert found(store, item="03")[0] == 0
     total, rows = found(store, disputed=True)
-    assert (total, [row.labeller for row in rows]) == (2, ["ben", "anna"])
+    assert (total, [row.rater for row in rows]) == (2, ["ben", "anna"])
     total, rows = found(store, offset=2, limit=2)
     assert (total, [row.id for row in rows]) == (5, [3, 2])
     corrections.exclude(store, "ben")
     assert found(store, disputed=True)[0] == 0  # she is the only one who counts
     assert sum(row.excluded for row in found(store)[1]) == 2
     with store.reading() as connection:
-        assert browse.labellers(connection) == ["anna", "ben"]
+        assert browse.raters(connection) == ["anna", "ben"]
 
 
 def test_what_was_struck_out_is_there_and_what_was_taken_back_or_skipped_is_not(target, make):

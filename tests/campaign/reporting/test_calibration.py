@@ -40,7 +40,7 @@ def test_raters_are_compared_with_the_first_of_a_pair():
         rows += [(pair, 20, first, "anna", np.nan), (pair, 20, first, "anna", 0.9), (pair, 20, 0, "eve", 0.9)]
         rows += [(pair, 20, -first if pair % 4 == 0 else first, "ben", 0.8), (pair, 20, first, "zoe", 0.6)]
         rows += [(pair, 21, 1, "anna", 0.9), (pair, 22, 1, "ben", 0.9), (pair, 22, 1, "anna", np.nan)]
-    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "labeller", "foretold"])
+    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "rater", "foretold"])
     foretold = given.pop("foretold").to_numpy()
     found = measure_shared(given, foretold)
     assert found.agreement == share(17, 20)
@@ -103,7 +103,7 @@ def answered(count, spread, seed, n=60, linear=0.0):
     gap = truth[i[some]] - truth[j[some]]
     won = np.where(rng.random(count) < 1 / (1 + np.exp(-gap)), 1, -1)
     given = pd.DataFrame({"first": i[some], "second": j[some], "left": i[some], "outcome": won})
-    given = given.assign(elsewhere=False, strength="", labeller="a")
+    given = given.assign(elsewhere=False, strength="", rater="a")
     return SimpleNamespace(answers=given, features=pd.DataFrame(X), labels=np.zeros(0), labeled=np.zeros(0, dtype=int))
 
 

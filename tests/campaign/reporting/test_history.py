@@ -121,7 +121,7 @@ def test_a_report_computes_what_the_last_one_did_not(tmp_path, make, monkeypatch
 
 def test_names_tell_answers_apart(answered):
     assert name_of(answered) == name_of(replace(answered, answers=answered.answers.reset_index(drop=True)))
-    for column in ("outcome", "left", "labeller", "strength"):
+    for column in ("outcome", "left", "rater", "strength"):
         changed = answered.answers.copy()
         changed.loc[changed.index[3], column] = {"outcome": 0, "left": 11}.get(column, "much")
         assert name_of(replace(answered, answers=changed)) != name_of(answered)

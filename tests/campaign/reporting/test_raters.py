@@ -26,7 +26,7 @@ def simulated(seed, chances, each, n=30):
             won = left if rng.random() < chance(scores[left] - scores[right]) else right
             first, second = sorted((left, right))
             rows.append((first, second, 1 if won == first else -1, left, name))
-    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "left", "labeller"])
+    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "left", "rater"])
     given = given.assign(elsewhere=False, strength="", comment="", why="designed", seconds=1.5, at=range(len(given)))
     features = pd.DataFrame(X, index=[str(row) for row in range(n)])
     nothing = np.zeros(0, dtype=np.int64)
@@ -78,7 +78,7 @@ def test_agreement_on_repeated_pairs_counts_a_pair_once():
         (4, 5, 1, "anna"),
     ]
     snapshot = simulated(0, {}, 0)
-    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "labeller"])
+    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "rater"])
     given = given.assign(left=given["first"], elsewhere=[False, False, True, False, True, False], strength="",
                          why="designed", comment="", seconds=[1.0, 2.0, np.nan, 3.0, np.nan, 8.0],
                          at=range(6))  # fmt: skip
@@ -95,7 +95,7 @@ def test_agreement_on_repeated_pairs_counts_a_pair_once():
 
 def test_a_tie_of_both_sides_agrees_and_disagrees_with_nobody():
     rows = [(0, 1, 1, "anna", ""), (0, 1, 0, "bot", CHANGED), (2, 3, 0, "anna", ""), (2, 3, 0, "bot", "")]
-    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "labeller", "comment"])
+    given = pd.DataFrame(rows, columns=["first", "second", "outcome", "rater", "comment"])
     assert raters._agreement_on_repeated(given).tolist() == pytest.approx([np.nan, np.nan, 1, 1], nan_ok=True)
 
 

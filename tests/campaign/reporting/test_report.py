@@ -24,12 +24,12 @@ def test_labels_alone_give_a_ranking(target, make):
     assert len(report["ranking"]) == 12
 
 
-def give_answers(store, count, truth, rng=None, labeller="anna", later=0):
-    """`count` more answers of this labeller, of pairs in the order planned, as `truth` (with noise: rng) has them.
+def give_answers(store, count, truth, rng=None, rater="anna", later=0):
+    """`count` more answers of this rater, of pairs in the order planned, as `truth` (with noise: rng) has them.
 
-    One a second from a time on, `later` seconds after that of the other labellers.
+    One a second from a time on, `later` seconds after that of the other raters.
     """
-    done = int((take_snapshot(store).answers["labeller"] == labeller).sum())
+    done = int((take_snapshot(store).answers["rater"] == rater).sum())
     while len(take_snapshot(store).planned) < done + count:
         assert planning.plan_round(store)
     pairs = take_snapshot(store).planned[done : done + count]
@@ -37,7 +37,7 @@ def give_answers(store, count, truth, rng=None, labeller="anna", later=0):
     better = gap > 0 if rng is None else rng.random(count) < 1 / (1 + np.exp(-gap))
     given = pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "outcome": np.where(better, 1, -1)})
     at = (1_700_000_000 + later + np.arange(done, done + count)) * 1_000_000
-    assert add_answers(store, given.assign(left=pairs[:, 0], labeller=labeller, seconds=2.0, at=at)) == count
+    assert add_answers(store, given.assign(left=pairs[:, 0], rater=rater, seconds=2.0, at=at)) == count
 
 
 def test_few_items_are_all_compared_before_there_is_advice(tmp_path, make):
@@ -54,8 +54,8 @@ def test_the_report_against_what_is_known(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=20, d=4, k=20, answers_per_pair=2)
     truth = take_snapshot(store).features.to_numpy() @ np.array([3.0, -2.0, 1.0, 0.5])
     give_answers(store, 20, truth)
-    give_answers(store, 10, truth, labeller="ben")
-    give_answers(store, 10, -truth, labeller="ben")  # half of his answers are the other way round
+    give_answers(store, 10, truth, rater="ben")
+    give_answers(store, 10, -truth, rater="ben")  # half of his answers are the other way round
     report = make_report(take_snapshot(store))
     assert report["answers"] == 40
     rows = {row["name"]: row for row in report["people"]}
@@ -88,7 +88,7 @@ def test_stop_advice(tmp_path, make):
     assert not advice["stop"]
     assert advice["text"].startswith("Every pair has been answered, and the chance")
     assert "if everybody judges as this one rater does and the model is right" in advice["text"]
-    give_answers(store, 66, truth, labeller="ben", later=1000)
+    give_answers(store, 66, truth, rater="ben", later=1000)
     snapshot = take_snapshot(store)
     advice = make_report(replace(snapshot, answers=snapshot.answers.assign(why="random")))["advice"]
     assert advice["stop"]
@@ -101,7 +101,7 @@ def test_raters_who_do_not_judge_alike_are_told_apart(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=30, d=2, k=60)
     X = take_snapshot(store).features.to_numpy()
     for at, (name, goes_by) in enumerate({"anna": 0, "ben": 0, "eve": 1, "zoe": 1}.items()):
-        give_answers(store, 60, 4 * X[:, goes_by], np.random.default_rng(at), labeller=name, later=1000 * at)
+        give_answers(store, 60, 4 * X[:, goes_by], np.random.default_rng(at), rater=name, later=1000 * at)
     snapshot = take_snapshot(store)
     advice = make_report(replace(snapshot, answers=snapshot.answers.sort_values(["seconds", "at"])))["advice"]
     assert not advice["stop"]
@@ -151,17 +151,17 @@ def test_a_forecast_is_shown_only_with_answers_that_it_was_made_from(tmp_path, m
     give_answers(store, 60, truth, rng)
     assert after()["outlook"] is None
     made = {"from": 60, "of": name_of(take_snapshot(store)), "points": [[60, *3 * [0.3]], [75, 0.2, 0.25, 0.3]]}
-    give_answers(store, 10, truth, rng, labeller="ben", later=1000)
+    give_answers(store, 10, truth, rng, rater="ben", later=1000)
     report = after(made)
     assert report["outlook"]["points"][0] == [70, *3 * [report["learned"]["doubt"]]]
     assert report["outlook"]["points"][1][0] == 75
     corrections.exclude(store, "anna")
-    give_answers(store, 55, truth, rng, labeller="eve", later=2000)
+    give_answers(store, 55, truth, rng, rater="eve", later=2000)
     assert after()["outlook"] is None
     corrections.exclude(store, "anna", False)
     corrections.exclude(store, "eve")
     assert after(made)["outlook"]["points"][0][0] == 70
-    give_answers(store, 5, truth, rng, labeller="ben", later=1000)
+    give_answers(store, 5, truth, rng, rater="ben", later=1000)
     assert after()["outlook"] is None  # as many answers as it foretold
 
 
@@ -171,12 +171,12 @@ def test_whether_answers_contradict_each_other_is_looked_at_again_without_those_
     monkeypatch.setattr(report_module.yardstick, "consistency", lambda given, _: looked_at.append(given) or "fine")
     truth = np.arange(30.0)
     give_answers(store, 50, truth)
-    give_answers(store, 10, truth, labeller="ben", later=1000)
+    give_answers(store, 10, truth, rater="ben", later=1000)
     for change in (
         lambda: None,
-        lambda: give_answers(store, 5, truth, labeller="eve", later=2000),
+        lambda: give_answers(store, 5, truth, rater="eve", later=2000),
         lambda: corrections.exclude(store, "ben"),
-        lambda: give_answers(store, 8, truth, labeller="eve", later=2000),
+        lambda: give_answers(store, 8, truth, rater="eve", later=2000),
     ):
         change()
         make_report(take_snapshot(store), memory)

@@ -347,10 +347,10 @@ def test_places_that_cannot_be(run, folder):
     assert (folder / "c.db").read_text() == "mine"
     assert "there is no folder" in run("campaign", "create", "no/c.db", *CREATE[3:])[2]
     assert "something.db" in run("campaign", "create", "c.csv", *CREATE[3:])[2]
-    assert "no such campaign" in run("label", "nothing.db")[2]
+    assert "no such campaign" in run("serve", "nothing.db")[2]
     for words in (["fit", "-o", "m.json"], ["rank"], ["select", "-k", "3"]):
         assert "no such campaign" in run(words[0], "nothing.db", *words[1:])[2]
-    for words in (["label"], ["rank"], ["campaign", "people"]):
+    for words in (["serve"], ["rank"], ["campaign", "people"]):
         _, out, err = run(*words, "mysql://anna:secret@host/x")
         assert (out, err.count("\n")) == ("", 1)
         assert err.startswith("Error: mysql:// is no place for a campaign")

@@ -36,7 +36,7 @@ def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
     elsewhere = next(
         (i, j) for i in range(12) for j in range(i + 1, 12) if [i, j] not in take_snapshot(store).planned.tolist()
     )
-    given = answers_of([planned, elsewhere, planned], seconds=[1.25, np.nan, 1e9], labeller=["anna", "ben", "ben"])
+    given = answers_of([planned, elsewhere, planned], seconds=[1.25, np.nan, 1e9], rater=["anna", "ben", "ben"])
     assert add_answers(store, given) == 3
     assert add_answers(store, given) == 0
     assert add_answers(store, given[:0]) == 0
@@ -101,7 +101,7 @@ def test_grades_weigh_as_the_cumulative_logit_model_says(much):
         for chance in (logit, lambda f: logit(f - threshold), lambda f: logit(f) - logit(f - threshold))
     ]
     strengths = much * ["much"] + (10 - much) * ["slightly"] + ["", "much"]
-    given = pd.DataFrame({"strength": strengths, "labeller": 11 * ["anna"] + ["ben"]})
+    given = pd.DataFrame({"strength": strengths, "rater": 11 * ["anna"] + ["ben"]})
     found = weights(given)
     np.testing.assert_allclose(found[0], learned[1] / learned[0], rtol=1e-6)
     np.testing.assert_allclose(found[9], learned[2] / learned[0], rtol=1e-6)

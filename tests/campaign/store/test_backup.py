@@ -36,14 +36,14 @@ def test_copies_made_while_people_answer_are_whole(tmp_path, make):
             answer_next(store)
         done.set()
 
-    labeller = threading.Thread(target=label)
-    labeller.start()
+    rater = threading.Thread(target=label)
+    rater.start()
     found = []
     while not done.is_set() or not found:
         found.append(backup.copy(store.target, tmp_path / "copy.db", force=True)[1])
         with Store(str(tmp_path / "copy.db")) as copy:
             assert len(take_snapshot(copy).answers) == found[-1]
-    labeller.join()
+    rater.join()
     assert found == sorted(found)
     assert backup.copy(store.target, tmp_path / "copy.db", force=True)[1] == 60
 

@@ -27,7 +27,7 @@ def whole(tmp_path, make):
     """A campaign with answers of every kind, closed."""
     store = make(str(tmp_path / "whole.db"), parts=[[("text", "a"), ("markdown", "b")]] * 12, goals=Goals(answers=9),
                  graded=True, comments=True)  # fmt: skip
-    person = people.person_of(store, people.invite(store, "anna"), "labeller")
+    person = people.person_of(store, people.invite(store, "anna"), "rater")
     for _ in range(3):
         answer_next(store)
     answer_next(store, "skip", person)
@@ -102,7 +102,7 @@ def test_edited_json_is_read_or_refused_in_one_line(whole, column):
 
 
 @pytest.mark.parametrize("command", ["campaign exclude c.db anna", "campaign goals c.db", "campaign export c.db",
-                                     "rank c.db", "label c.db --no-open",
+                                     "rank c.db", "serve c.db --no-open",
                                      "campaign backup c.db --output copy.db"])  # fmt: skip
 @pytest.mark.parametrize("change", ["settings = '{}'", "state = 'weird'", "goals = 'x'", "settings = 7"])
 def test_commands_tell_it_in_one_line(whole, run, monkeypatch, command, change):

@@ -61,7 +61,7 @@ def test_a_pair_of_an_item_with_itself_has_no_place(target, make, tmp_path):
         before = len(take_snapshot(store).answers)
         for first, second in ((1, 1), (2, 1)):
             wrong = pd.DataFrame(
-                {"first": [first], "second": [second], "outcome": [1], "left": [1], "labeller": ["a"],
+                {"first": [first], "second": [second], "outcome": [1], "left": [1], "rater": ["a"],
                  "seconds": [np.nan], "at": [np.nan]}
             )  # fmt: skip
             with pytest.raises(CampaignError, match="pairs_differ"):
@@ -85,12 +85,12 @@ def test_campaigns_of_the_first_version_open_and_count_as_not_confirmed(target, 
         assert again.settings.folder == (os.path.realpath(tmp_path) if shown == "files" else None)
         assert again.parts(3) == store.parts(3)
         assert not trust.is_confirmed(again)
-        assert people.person_of(again, token, "labeller") is None
-    assert run("label", target, "--no-open")[0] == 2
+        assert people.person_of(again, token, "rater") is None
+    assert run("serve", target, "--no-open")[0] == 2
     assert run("campaign", "trust", target)[0] == 0
     with Store(target) as again:
         assert trust.is_confirmed(again)
-        assert people.person_of(again, token, "labeller") is not None
+        assert people.person_of(again, token, "rater") is not None
 
 
 def downgrade(store, folder):
@@ -163,4 +163,4 @@ def test_a_campaign_of_the_second_version_opens(target):
         given = take_snapshot(store).answers
         assert len(given) == 3
         assert set(given["strength"]) == set(given["comment"]) == {""}
-        assert people.person_of(store, people.invite(store, "anna"), "labeller") is not None
+        assert people.person_of(store, people.invite(store, "anna"), "rater") is not None

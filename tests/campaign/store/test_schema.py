@@ -53,7 +53,7 @@ WRONG = {
     "an answer to no lease": schema.answers.insert().values(lease=99, outcome=1, at=0),
     "an undo of no answer": schema.undos.insert().values(answer=99, at=0),
     "two items of one name": schema.items.insert().values(row=50, name="000", features=b"", parts=[], lean=0),
-    "two people of one name and role": schema.people.insert().values(name="anna", role="labeller"),
+    "two people of one name and role": schema.people.insert().values(name="anna", role="rater"),
 }
 
 

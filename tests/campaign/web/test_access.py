@@ -4,18 +4,18 @@ import httpx2 as httpx
 import pytest
 from fastapi.testclient import TestClient
 
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.people import enrolment, trust
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.web.app import create_app
 
 PRIVATE = [
-    ("POST", "/api/next", "labeller"),
-    ("POST", "/api/renew", "labeller"),
-    ("POST", "/api/answer", "labeller"),
-    ("POST", "/api/undo", "labeller"),
-    ("GET", "/api/progress", "labeller"),
-    ("GET", "/", "labeller"),
+    ("POST", "/api/next", "rater"),
+    ("POST", "/api/renew", "rater"),
+    ("POST", "/api/answer", "rater"),
+    ("POST", "/api/undo", "rater"),
+    ("GET", "/api/progress", "rater"),
+    ("GET", "/", "rater"),
     ("GET", "/api/ranking", "organiser"),
     ("GET", "/api/dashboard", "organiser"),
     ("GET", "/dashboard", "organiser"),
@@ -52,9 +52,9 @@ def test_beyond_this_machine_everything_needs_the_right_invite(public, store, me
         headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
         return public.request(method, path, json=bodies.get(path), headers=headers).status_code
 
-    wrong = {"organiser": ["labeller"], "labeller": ["organiser"], "either": []}[role]
+    wrong = {"organiser": ["rater"], "rater": ["organiser"], "either": []}[role]
     assert status() == 401
-    for right in {"labeller", "organiser"} - set(wrong):
+    for right in {"rater", "organiser"} - set(wrong):
         token = people.invite(store, "anna", right)
         others = [people.invite(store, "ben", other) for other in wrong]
         for guess in ("", "guess", token[:-1], f"{token}x", token.swapcase(), "é", "%00", *others):
@@ -117,7 +117,9 @@ def test_campaigns_at_two_ports_of_a_host_keep_their_invites_apart(tmp_path, mak
 
 
 def test_a_cookie_has_a_sound_name_whatever_the_id_of_a_foreign_campaign_holds(store, monkeypatch):
-    monkeypatch.setattr(store, "settings", Settings(**vars(store.settings) | {"id": "x=1; Domain=example.org\r\ny é"}))
+    monkeypatch.setattr(
+        store, "settings", CampaignOptions(**vars(store.settings) | {"id": "x=1; Domain=example.org\r\ny é"})
+    )
     trust.confirm(store, store.settings.folder)
     with TestClient(create_app(store, local=False), base_url="https://label.example.org") as client:
         joined = client.get(f"/join/{people.invite(store, 'anna')}", follow_redirects=False)

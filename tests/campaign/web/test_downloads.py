@@ -14,7 +14,7 @@ from support.campaigns import answer_next, answers_of
 def test_the_ranking_and_the_answers_as_csv(api):
     for _ in range(3):
         answer_next(api.store)
-    add_answers(api.store, answers_of([(0, 1)], labeller="=cmd()"))
+    add_answers(api.store, answers_of([(0, 1)], rater="=cmd()"))
     dashboard.save_report(api.store, make_report(take_snapshot(api.store)))
     found = api.get("/download/ranking.csv")
     assert found.headers["content-disposition"] == 'attachment; filename="ranking.csv"'
@@ -25,7 +25,7 @@ def test_the_ranking_and_the_answers_as_csv(api):
     assert ranking["score"].is_monotonic_decreasing
     answers = pd.read_csv(io.StringIO(api.get("/download/answers.csv").text), dtype=str)
     assert len(answers) == 4
-    assert "'=cmd()" in answers["labeller"].tolist()  # no formula for a spreadsheet
+    assert "'=cmd()" in answers["rater"].tolist()  # no formula for a spreadsheet
 
 
 def test_before_any_report_there_is_an_empty_ranking(api):

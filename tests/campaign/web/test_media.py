@@ -211,11 +211,11 @@ def test_labellers_fetch_what_was_shown_to_them(target, make, tmp_path):
             people.invite(store, "ole", "organiser"),
         )
         assert fetched(anna) == set()
-        first = leases.next_pair(store, people.person_of(store, anna, "labeller"))
+        first = leases.next_pair(store, people.person_of(store, anna, "rater"))
         assert fetched(anna) == {first.left, first.right}
         assert fetched(ben) == set()
-        leases.answer(store, people.person_of(store, anna, "labeller"), first.token, "skip")
-        second = leases.next_pair(store, people.person_of(store, anna, "labeller"))
+        leases.answer(store, people.person_of(store, anna, "rater"), first.token, "skip")
+        second = leases.next_pair(store, people.person_of(store, anna, "rater"))
         assert fetched(anna) == {first.left, first.right, second.left, second.right}
         assert fetched(ole) == set(range(6))
 
@@ -235,13 +235,13 @@ def test_small_pictures_are_made_once_and_for_organisers_only(tmp_path, photogra
     real = thumbnails.small
     monkeypatch.setattr(thumbnails, "small", lambda picture: made.append(picture.row) or real(picture))
     with TestClient(create_app(photographs, local=False), base_url="https://label.example.org") as public:
-        labeller, organiser = (
-            {"Authorization": f"Bearer {people.invite(photographs, name, name)}"} for name in ("labeller", "organiser")
+        rater, organiser = (
+            {"Authorization": f"Bearer {people.invite(photographs, name, name)}"} for name in ("rater", "organiser")
         )
-        person = people.person_of(photographs, labeller["Authorization"][7:], "labeller")
+        person = people.person_of(photographs, rater["Authorization"][7:], "rater")
         shown = leases.next_pair(photographs, person).left
-        assert public.get(f"/media/{shown}/1", headers=labeller).status_code == 200
-        assert public.get(f"/media/{shown}/1/small", headers=labeller).status_code == 401
+        assert public.get(f"/media/{shown}/1", headers=rater).status_code == 200
+        assert public.get(f"/media/{shown}/1/small", headers=rater).status_code == 401
         for _ in range(2):
             found = public.get("/media/3/1/small", headers=organiser)
             assert (found.status_code, found.headers["content-type"]) == (200, "image/webp")

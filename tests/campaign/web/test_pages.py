@@ -27,7 +27,7 @@ def test_the_dashboard_leads_to_the_label_page_where_it_may_be_opened(store, loc
     assert link in local.get("/dashboard").text
     public.get(f"/organise/{people.invite(store, 'olga', 'organiser')}")
     assert link not in public.get("/dashboard").text
-    public.get(f"/join/{people.invite(store, 'olga', 'labeller')}")
+    public.get(f"/join/{people.invite(store, 'olga', 'rater')}")
     assert link in public.get("/dashboard").text
 
 

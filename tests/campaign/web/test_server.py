@@ -35,7 +35,7 @@ def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, se
 
 
 def few_files(wait):
-    """`pairsmith label` with 256 files at most, as `ulimit -n 256` has it, and so many seconds of patience."""
+    """`pairsmith serve` with 256 files at most, as `ulimit -n 256` has it, and so many seconds of patience."""
     return (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256));"
         f" from pairsmith.campaign.web import server; server.WAIT = {wait};"
@@ -59,7 +59,7 @@ def ended(connection):
 
 @pytest.mark.slow
 def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
-    line = [sys.executable, "-c", few_files(3), "label", store.target, "--no-open", "--port", "0"]
+    line = [sys.executable, "-c", few_files(3), "serve", store.target, "--no-open", "--port", "0"]
     log = tmp_path / "log"
     with (
         open(log, "wb") as errors,

@@ -1,4 +1,4 @@
-"""What organisers put right: labellers excluded, answers struck out, and a record of all they did. Nothing is deleted.
+"""What organisers put right: raters excluded, answers struck out, and a record of all they did. Nothing is deleted.
 
 Answers that do not count are asked for again, as those are that somebody took back.
 """
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store.store import Store
 
 
-NAMED = 20  # labellers at most whom an error names
+NAMED = 20  # raters at most whom an error names
 
 
 def exclude(store: Store, name: str, excluded: bool = True, by: int | None = None) -> int:
-    """Leave all answers of this labeller, those to come too, out of everything, or count them again; how many.
+    """Leave all answers of this rater, those to come too, out of everything, or count them again; how many.
 
     They may go on labelling: whose link is to be worthless is revoked.
     """
     with store.writing() as connection:
-        check_labellers(connection, [name])
+        check_raters(connection, [name])
         person = connection.execute(
-            sa.select(people.c.id, people.c.excluded).where(people.c.name == name, people.c.role == "labeller")
+            sa.select(people.c.id, people.c.excluded).where(people.c.name == name, people.c.role == "rater")
         ).one()
         given = connection.execute(
             sa.select(leases.c.pair, sa.func.count().label("times"))
@@ -47,7 +47,7 @@ def exclude(store: Store, name: str, excluded: bool = True, by: int | None = Non
 
 
 def excluded(connection: sa.Connection) -> list[dict[str, Any]]:
-    """Of each labeller who is excluded: name, and how many answers that leaves out."""
+    """Of each rater who is excluded: name, and how many answers that leaves out."""
     query = (
         sa.select(people.c.name, sa.func.count(leases.c.id).label("answers"))
         .select_from(people.outerjoin(leases, (leases.c.person == people.c.id) & (leases.c.state == "answered")))
@@ -104,17 +104,17 @@ def skipped(store: Store, person: int) -> int:
 
 
 def left_out(connection: sa.Connection) -> tuple[int, int]:
-    """How many answers were struck out, and how many others are of labellers who are excluded."""
+    """How many answers were struck out, and how many others are of raters who are excluded."""
     struck = sa.select(sa.func.count()).where(leases.c.state == "struck")
     theirs = sa.select(sa.func.count()).where(leases.c.state == "answered", ~sql.of_those_who_count)
     return connection.execute(struck).scalar_one(), connection.execute(theirs).scalar_one()
 
 
-def check_labellers(connection: sa.Connection, names: Sequence[str]) -> None:
-    """Refuse names that no labeller has."""
-    query = sa.select(people.c.name).where(people.c.role == "labeller").order_by(people.c.name)
+def check_raters(connection: sa.Connection, names: Sequence[str]) -> None:
+    """Refuse names that no rater has."""
+    query = sa.select(people.c.name).where(people.c.role == "rater").order_by(people.c.name)
     there = list(connection.execute(query).scalars())
     for name in names:
         if name not in there:
             more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
-            raise Refused(404, f"there is no labeller {name!r}; there are: {', '.join(there[:NAMED]) or 'none'}{more}")
+            raise Refused(404, f"there is no rater {name!r}; there are: {', '.join(there[:NAMED]) or 'none'}{more}")

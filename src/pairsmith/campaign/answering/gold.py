@@ -119,7 +119,7 @@ def rate_of(store: Store) -> float:
 
 
 def right_and_asked(connection: sa.Connection, question: int | None = None) -> dict[str, Right]:
-    """Of each labeller who answered a pair whose outcome is known, why ever it was asked: how many, and how well.
+    """Of each rater who answered a pair whose outcome is known, why ever it was asked: how many, and how well.
 
     By all questions, or by this one. Those who are excluded too: how they did on these pairs may be why they are.
     """

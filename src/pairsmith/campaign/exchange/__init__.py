@@ -1,7 +1,7 @@
 """Answers written to files and read from files.
 
-    files         import and export
-    label_studio  tasks and annotations of Label Studio
-    preferences   preferences that language models are tuned by
-    times         times as files write them
+files         import and export
+label_studio  tasks and annotations of Label Studio
+preferences   preferences that language models are tuned by
+times         times as files write them
 """

@@ -1,7 +1,7 @@
 """Answers written to files and read from files.
 
 csv, jsonl and parquet have one row for each answer: first, second, outcome (1 first preferred, -1 second, 0 tie), left
-(the item that was shown left), labeller, seconds, time, and why the pair was asked (designed, random, repeated, gold or
+(the item that was shown left), rater, seconds, time, and why the pair was asked (designed, random, repeated, gold or
 imported); question, its number, where there are several; prompt, strength (slightly or much better) and comment where
 there are any; wording, the number of the question and instructions that were shown, where these were edited; status
 (counts, struck or excluded) where all answers are asked for. What is exported, imported and exported again is the same
@@ -55,7 +55,7 @@ _ANY_ENDING = {*ENDINGS.values(), ".tsv", *(ending for endings in OTHER_ENDINGS.
 MOST = 10_000_000  # answers in a file
 SAID_TOO = ("strength", "comment")  # columns that a file of answers may have
 # What a file may say of an answer besides what everybody reads.
-BESIDES = ("labeller", "time", "why", "question", *SAID_TOO)
+BESIDES = ("rater", "time", "why", "question", *SAID_TOO)
 
 
 def export_answers(
@@ -73,7 +73,7 @@ def export_answers(
     Only those to this `question`, 0 for the first, where it is given; a format without a column for it needs one where
     there are several.
     `raw`: texts that a spreadsheet would take for formulas stay as they are in csv. `every`: those struck out and those
-    of excluded labellers too, in a table whose column `status` says so. `each` and `conversational` are of dpo: a row
+    of excluded raters too, in a table whose column `status` says so. `each` and `conversational` are of dpo: a row
     for each answer instead of each pair; messages instead of texts.
     """
     _check_ending(path, kind)
@@ -193,7 +193,7 @@ def _as_table(store: Store, given: pd.DataFrame, every: bool) -> pd.DataFrame:
             "second": name_of[given["second"]],
             "outcome": given["outcome"],
             "left": name_of[given["left"]],
-            "labeller": given["labeller"],
+            "rater": given["rater"],
             "seconds": given["seconds"],
             "time": [written_time(at) for at in given["at"]],
             "why": given["why"],
@@ -237,10 +237,10 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
     given = pd.DataFrame(
         {"first": found.pairs[:, 0], "second": found.pairs[:, 1], "outcome": found.outcomes.astype(np.int64)}
     )
-    given["labeller"] = [
-        UNNAMED if pd.isna(name) or not str(name).strip() else str(name) for name in column("labeller", None)
+    given["rater"] = [
+        UNNAMED if pd.isna(name) or not str(name).strip() else str(name) for name in column("rater", None)
     ]
-    given["labeller"] = as_written(given["labeller"], path)
+    given["rater"] = as_written(given["rater"], path)
     given["seconds"] = _read_seconds(pd.Series(column("seconds", np.nan)), numbers, path)
     for name in ("why", "question", *SAID_TOO):
         given[name] = as_written(pd.Series(["" if pd.isna(said) else str(said) for said in column(name, None)]), path)

@@ -78,7 +78,7 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
         choice = "tie" if won is None else "left" if won == left_of[pair] else "right"
         found[pair]["annotations"].append(
             {
-                **_who(answer.labeller),
+                **_who(answer.rater),
                 "created_at": written_time(answer.at),
                 "lead_time": None if pd.isna(answer.seconds) else answer.seconds,
                 "result": [_result(choice)],
@@ -87,9 +87,9 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _who(labeller: str) -> dict[str, Any]:
+def _who(rater: str) -> dict[str, Any]:
     """Who gave an answer. Label Studio refuses all tasks where `completed_by` has an e-mail that it does not know."""
-    return {"completed_by": {"email": labeller}} if _EMAIL.fullmatch(labeller) else {"labeller": labeller}
+    return {"completed_by": {"email": rater}} if _EMAIL.fullmatch(rater) else {"rater": rater}
 
 
 def _result(choice: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
                     "first": left,
                     "second": right,
                     "outcome": {"left": 1, "right": -1, "tie": 0}[choice],
-                    "labeller": _completed_by(annotation.get("labeller") or annotation.get("completed_by")),
+                    "rater": _completed_by(annotation.get("rater") or annotation.get("completed_by")),
                     "seconds": _seconds(annotation.get("lead_time")),
                     "at": read_time(annotation.get("created_at"), where),
                 }
@@ -146,7 +146,7 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
         raise ValueError(
             f"{path} has no annotations that choose left, right or tie; annotate in Label Studio, and export it as JSON"
         )
-    frame = pd.DataFrame(found, columns=["first", "second", "outcome", "labeller", "seconds", "at"])
+    frame = pd.DataFrame(found, columns=["first", "second", "outcome", "rater", "seconds", "at"])
     frame["left"] = frame["first"]
     return frame.astype(dict.fromkeys(["first", "second", "left", "outcome"], np.int64))
 

@@ -68,7 +68,7 @@ def argilla_rows(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any
                 "response_1": text_of(store, first),
                 "response_2": text_of(store, second),
                 "preference.responses": said,
-                "preference.responses.users": list(own["labeller"]),
+                "preference.responses.users": list(own["rater"]),
                 "preference.responses.status": ["submitted"] * len(own),
                 "preference.suggestion": most.index[0] if len(most) else None,
                 "preference.suggestion.score": float(most.iloc[0]) if len(most) else None,

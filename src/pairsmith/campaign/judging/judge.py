@@ -31,7 +31,7 @@ from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import planner as planning
 from pairsmith.campaign.store.database import CampaignError, Refused
 from pairsmith.campaign.store.media import MEDIA, open_file
-from pairsmith.campaign.store.raters import labeller_named
+from pairsmith.campaign.store.raters import rater_named
 from pairsmith.campaign.store.schema import leases as leased
 from pairsmith.campaign.store.schema import people as persons
 
@@ -144,9 +144,7 @@ def enrol(store: Store, name: str) -> int:
     """Return the program of this name. A name that a person has is refused, and so is one that looks like another."""
     name = people.check_name(name)
     with store.writing() as connection:
-        found = connection.execute(
-            sa.select(persons).where(persons.c.name == name, persons.c.role == "labeller")
-        ).first()
+        found = connection.execute(sa.select(persons).where(persons.c.name == name, persons.c.role == "rater")).first()
         if found is not None and not found.program:
             leases_of = sa.select(leased.c.id).where(leased.c.person == found.id)
             if found.hash is not None or connection.execute(leases_of).first() is not None:
@@ -154,7 +152,7 @@ def enrol(store: Store, name: str) -> int:
                     f"{name!r} is one of the people of this campaign; name the judge otherwise with --name"
                 )
         people.check_free(connection, name)
-        person = labeller_named(connection, name)
+        person = rater_named(connection, name)
         connection.execute(persons.update().where(persons.c.id == person).values(program=True))
     return person
 

@@ -60,7 +60,7 @@ def enrol(store: Store, token: str, name: str) -> str:
         left = link.places - 1
         values = {"places": left, "seal": _seal(str(store.settings.id), link.hash, left)}
         connection.execute(enrolments.update().where(enrolments.c.id == link.id).values(values))
-        return people.add_invite(connection, store, name, "labeller")
+        return people.add_invite(connection, store, name, "rater")
 
 
 def close(store: Store) -> int:

@@ -19,7 +19,7 @@ from pairsmith.campaign.people import seals
 from pairsmith.campaign.people.lookalikes import is_visible, resembling
 from pairsmith.campaign.store import statements as sql
 from pairsmith.campaign.store.database import CampaignError, Refused
-from pairsmith.campaign.store.raters import LOCAL, UNNAMED, labeller_named
+from pairsmith.campaign.store.raters import LOCAL, UNNAMED, rater_named
 from pairsmith.campaign.store.schema import leases, people
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def _spelt(name: str) -> str:
     return repr(name) if name.isascii() else f"{name!r} (spelt {name!a})"
 
 
-def invite(store: Store, name: str, role: str = "labeller", quota: int | None = None) -> str:
+def invite(store: Store, name: str, role: str = "rater", quota: int | None = None) -> str:
     """A new token for this person, who is done after `quota` answers; it is told once and kept only as a hash."""
     (token,) = invite_all(store, [name], role, quota)
     return token
 
 
 def invite_all(
-    store: Store, names: Sequence[str], role: str = "labeller", quota: int | None = None, again: bool = False
+    store: Store, names: Sequence[str], role: str = "rater", quota: int | None = None, again: bool = False
 ) -> list[str]:
     """Return a new token for each of these people; either all of them get one or nobody.
 
@@ -150,7 +150,7 @@ def confirm_invites(connection: sa.Connection, campaign: str, good: bool) -> Non
 def local_person(store: Store) -> int:
     """Whoever labels on this machine."""
     with store.writing() as connection:
-        return labeller_named(connection, LOCAL)
+        return rater_named(connection, LOCAL)
 
 
 def hash_of(token: str) -> str:

@@ -115,7 +115,7 @@ def people_who_answer(store: Store) -> sa.Select[tuple[int]]:
         .join(people)
         .where(
             leases.c.state.in_(("skipped", "answered")),
-            people.c.role == "labeller",
+            people.c.role == "rater",
             people.c.hash.is_not(None) | (people.c.name == LOCAL),
         )
         .group_by(leases.c.person)

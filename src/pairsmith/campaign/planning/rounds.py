@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from pairsmith.campaign.learning import fit_linear, fit_or_prior
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store.schema import DESIGNED, RANDOM, REPEATED
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.criteria import CRITERIA
@@ -41,7 +41,7 @@ class Round(NamedTuple):
 
 def next_round(
     snapshot: CampaignSnapshot,
-    settings: Settings,
+    settings: CampaignOptions,
     size: int | None = None,
     model: BradleyTerryGP | None = None,
     **options: Any,
@@ -79,7 +79,12 @@ def count_random(share: float, asked: int, size: int) -> int:
 
 
 def _designed(
-    snapshot: CampaignSnapshot, settings: Settings, drawn: Ints, k: int, model: BradleyTerryGP | None, **options: Any
+    snapshot: CampaignSnapshot,
+    settings: CampaignOptions,
+    drawn: Ints,
+    k: int,
+    model: BradleyTerryGP | None,
+    **options: Any,
 ) -> Ints:
     """At most k pairs of the design, given those drawn at random, beside which no item is in too many."""
     cap, found = settings.max_per_item, drawn

@@ -51,7 +51,7 @@ def waits(store: Store) -> str:
         done_by = {row.name: row.pairs for row in rows}
     if total == 0:
         return ""
-    invited = (name for name, role in people.invited(store) if role == "labeller")
+    invited = (name for name, role in people.invited(store) if role == "rater")
     others = [name for name in invited if done_by.get(name, 0) < asked]
     whom = _whom([left for left, _ in wanted], store.settings.answers_per_pair)
     who = f"{_listed(others)} could answer them" if others else "nobody else is invited"

@@ -74,7 +74,7 @@ def verdict(figures: Figures) -> tuple[bool, str]:
     if figures.consistency == COINS:
         return False, (
             "The answers contradict each other: they are as if coins had been flipped, and more of them will not help."
-            " Look at the question, at the labellers, and at whether the items differ at all."
+            " Look at the question, at the raters, and at whether the items differ at all."
         )
     go_on = "Every pair has been answered" if figures.left == 0 else "Go on"
     if figures.consistency == OPEN:

@@ -27,7 +27,7 @@ def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
     pair = ["first", "second"]
     by_people = answers[~answers["program"]]
     found = []
-    for name, own in answers[answers["program"]].groupby("labeller"):
+    for name, own in answers[answers["program"]].groupby("rater"):
         is_changed = own["comment"] == CHANGED
         own, changed = own[~is_changed], own[is_changed]
         both = own.merge(by_people, on=pair, suffixes=("", "_person"))
@@ -37,7 +37,7 @@ def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
         shares = _same(both, "outcome_person").to_numpy()
         among = by_people.merge(own[pair].drop_duplicates(), on=pair).reset_index()
         others = among.merge(among, on=pair, suffixes=("", "_other"))
-        others = others[(others["index"] != others["index_other"]) & (others["labeller"] != others["labeller_other"])]
+        others = others[(others["index"] != others["index_other"]) & (others["rater"] != others["rater_other"])]
         agrees = low = high = None
         if len(shares):
             share = float(shares.mean())

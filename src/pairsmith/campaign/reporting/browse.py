@@ -20,7 +20,7 @@ _FOUND = (
     sa.select(
         answers.c.id,
         answers.c.at,
-        people.c.name.label("labeller"),
+        people.c.name.label("rater"),
         people.c.excluded,
         _left.c.row.label("left_row"),
         _left.c.name.label("left"),
@@ -52,7 +52,7 @@ _DISPUTED = (
 class Filter(NamedTuple):
     """Which answers to look at; nothing means all."""
 
-    person: str = ""  # the name of a labeller
+    person: str = ""  # the name of a rater
     item: str = ""  # the id of an item, without the spaces around it
     disputed: bool = False  # only where answers that count differ on the pair
     question: int = 0  # 1 for the first
@@ -89,7 +89,7 @@ def commented(connection: sa.Connection) -> list[Any]:
     return list(connection.execute(_FOUND.where(*given).order_by(answers.c.id)))
 
 
-def labellers(connection: sa.Connection) -> list[str]:
+def raters(connection: sa.Connection) -> list[str]:
     """The names of all who have answered something."""
     query = sa.select(people.c.name).where(people.c.id.in_(sa.select(leases.c.person).where(leases.c.state != "open")))
     return list(connection.execute(query.order_by(people.c.name)).scalars())

@@ -80,8 +80,8 @@ def measure_shared(given: pd.DataFrame, foretold: Floats) -> SharedPairs:
     """
     frame = given.reset_index(drop=True).assign(foretold=foretold)
     frame = frame[frame["outcome"] != 0]
-    first = frame.groupby(["first", "second"])[["outcome", "labeller"]].transform("first")
-    others = frame[(frame["labeller"] != first["labeller"]) & frame["foretold"].notna()]
+    first = frame.groupby(["first", "second"])[["outcome", "rater"]].transform("first")
+    others = frame[(frame["rater"] != first["rater"]) & frame["foretold"].notna()]
     count = len(others)
     if count < ENOUGH:
         return SharedPairs(Measured(count), None)

@@ -16,7 +16,7 @@ from pairsmith.campaign.reporting.history import begins_with, name_of
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Ints
 from pairsmith.data.candidates import WithinGroups, remaining_pairs
-from pairsmith.forecasting import first_at, plan
+from pairsmith.forecasting import first_at, forecast
 
 FEWEST = 40  # answers before which nothing is foretold: few answers hardly tell how far scores lie apart
 GROWTH = 1.2  # so many times as many answers are worth another forecast
@@ -45,7 +45,7 @@ def foretell(snapshot: CampaignSnapshot) -> dict[str, Any]:
     if model is None or pairs_left(snapshot) == 0:
         return found
     ahead = max(LEAST_AHEAD, answers)
-    foretold = plan(
+    foretold = forecast(
         X.reset_index(drop=True) if X.shape[1] else None,
         model=model,
         answers=(ahead // 4, ahead // 2, ahead),

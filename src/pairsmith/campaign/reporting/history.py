@@ -117,6 +117,6 @@ def begins_with(snapshot: CampaignSnapshot, count: int, name: str | None) -> boo
 
 def name_of(snapshot: CampaignSnapshot) -> str:
     """The same for the same answers about as many items."""
-    told = snapshot.answers[["first", "second", "outcome", "left", "labeller", "strength"]]
+    told = snapshot.answers[["first", "second", "outcome", "left", "rater", "strength"]]
     rows = pd.util.hash_pandas_object(told, index=False).to_numpy()
     return hashlib.sha256(rows.tobytes() + b"%d" % len(snapshot.features)).hexdigest()

@@ -1,14 +1,14 @@
-"""How each labeller answers, beside the others, and who looks as if they answered at random or by side.
+"""How each rater answers, beside the others, and who looks as if they answered at random or by side.
 
 Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
 likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
 it, and with a half where nobody knows what was left. Let l_1 be the likelihood where left is chosen with the
 probability sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that
-labellers have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says,
+raters have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says,
 l_0 / l_1 > c holds for one in c at most, as its mean is 1 (Markov's inequality; nearly so, as each g was found with the
 answers to other pairs); c is 20.
 One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
-labellers, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
+raters, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import average
 
-LEVEL = 0.05  # the chance of a flag for nothing: at random of each labeller, one-sided of any
+LEVEL = 0.05  # the chance of a flag for nothing: at random of each rater, one-sided of any
 FEWEST_SIDED = 6  # answers for a share of left: a coin gives five on one side in 6% of all cases, six in 3%
 TOLERATED = 0.1  # so far from a half the share of left may be
-_WIDTH = 0.5  # standard deviation of the log slope of labellers beside each other
+_WIDTH = 0.5  # standard deviation of the log slope of raters beside each other
 _SLOPES = np.exp(_WIDTH * ndtri((np.arange(12) + 0.5) / 12))  # each as likely beforehand
 
 
 def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> list[dict[str, Any]]:
-    """A row for each labeller, those with the most answers first; `model` is that of the snapshot.
+    """A row for each rater, those with the most answers first; `model` is that of the snapshot.
 
     `told` has P(first preferred) of each answer, as it was foretold before it was given (NaN: it was not).
 
@@ -53,21 +53,21 @@ def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> lis
     frame["agreement"] = _agreement_on_repeated(frame)
     left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
     frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, told=told)
-    count = frame["labeller"].nunique()
+    count = frame["rater"].nunique()
     rows = [
         _row(own, model.raters_.loc[name], count, _usual_slope(model.raters_["slope"].drop(name)))
-        for name, own in frame.groupby("labeller")
+        for name, own in frame.groupby("rater")
     ]
     return sorted(rows, key=lambda row: -row["answers"])
 
 
 def _usual_slope(others: pd.Series) -> float:
-    """Of one more labeller: with one other alone, who may be the one who throws a coin, the model's own."""
+    """Of one more rater: with one other alone, who may be the one who throws a coin, the model's own."""
     return float(others.median()) if len(others) > 1 else 1.0
 
 
 def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[str, Any]:
-    """The row of a labeller, one of so many, with these answers."""
+    """The row of a rater, one of so many, with these answers."""
     sided = own[~own["elsewhere"] & (own["outcome"] != 0)]
     left, total = int((sided["shown"] > 0).sum()), len(sided)
     random = own[(own["why"] == RANDOM) & (own["outcome"] != 0) & own["told"].notna() & (own["told"] != 0.5)]
@@ -82,7 +82,7 @@ def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[
         side, share = ("left", left / total) if left > total / 2 else ("right", 1 - left / total)
         flags.append(f"looks one-sided: {share:.0%} of {total} answers are for what was shown {side}")
     return {
-        "name": own["labeller"].iloc[0],
+        "name": own["rater"].iloc[0],
         "answers": len(own),
         "seconds": _number(own["seconds"].dropna().median()),
         "share_left": _number(left / total if total >= FEWEST_SIDED else np.nan),

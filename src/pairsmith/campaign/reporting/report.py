@@ -126,7 +126,7 @@ def _figures(
         top=_top(table) if snapshot.groups is None else None,
         groups=None if snapshot.groups is None else _first_of_groups(table),
         yardstick=measured,
-        raters=snapshot.answers["labeller"].nunique(),
+        raters=snapshot.answers["rater"].nunique(),
         shared=measure_shared(snapshot.answers, memory.foretold),
         consistency=memory.consistency[-1],
         uncertain=[

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from pairsmith.campaign import ENDINGS, is_url
 from pairsmith.campaign.answering import gold
 from pairsmith.campaign.answering.goals import Goals
-from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, Settings
+from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, CampaignOptions
 from pairsmith.campaign.people import seals
 from pairsmith.campaign.planning.rounds import Round, next_round
 from pairsmith.campaign.setup.prompts import Authors, Prompts
@@ -118,7 +118,7 @@ def create(
     labeled, values = labels or (np.zeros(0, dtype=np.int64), np.zeros(0))
     values = np.where(values == classes_of(values, better)[1], 1, -1)
     stored = StoredItems(items.features, items.groups, labeled, values)
-    settings = Settings(
+    settings = CampaignOptions(
         question=first,
         further=further,
         instructions=instructions,
@@ -160,7 +160,7 @@ def _check_objective(objective: str, items: Items, answers_per_pair: int | str) 
         raise ValueError(f"objective={objective!r} designs by features, and there are none; leave it out")
 
 
-def _first_round(items: StoredItems, settings: Settings, progress: bool) -> Round | None:
+def _first_round(items: StoredItems, settings: CampaignOptions, progress: bool) -> Round | None:
     """The first pairs, chosen when nothing is asked yet."""
     no_pairs = np.zeros((0, 2), dtype=np.int64)
     no_answers = pd.DataFrame({"first": [], "second": [], "outcome": []}, dtype=np.int64)
@@ -168,7 +168,7 @@ def _first_round(items: StoredItems, settings: Settings, progress: bool) -> Roun
     return next_round(start, settings, progress=progress)
 
 
-def _sealed(settings: Settings, target: str) -> Settings:
+def _sealed(settings: CampaignOptions, target: str) -> CampaignOptions:
     """The settings with this user's seal, or a warning that there can be none."""
     try:
         return replace(settings, seal=seals.seal("campaign", str(settings.id), settings.folder or ""))
@@ -204,7 +204,7 @@ def item_rows(
 
 def _write(
     target: str,
-    settings: Settings,
+    settings: CampaignOptions,
     goals: Goals,
     rows: list[dict[str, Any]],
     first_round: Round,

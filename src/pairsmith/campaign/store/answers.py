@@ -12,11 +12,11 @@ import pandas as pd
 import sqlalchemy as sa
 
 from pairsmith.campaign import counted
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import database
 from pairsmith.campaign.store import statements as sql
 from pairsmith.campaign.store.database import CampaignError
-from pairsmith.campaign.store.raters import excluded_ids, labeller_named
+from pairsmith.campaign.store.raters import excluded_ids, rater_named
 from pairsmith.campaign.store.schema import IMPORTED, MADE_ELSEWHERE, answers, leases, pairs
 from pairsmith.campaign.store.schema import people as persons
 from pairsmith.data.arrays import Floats, Ints
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 def standing(connection: sa.Connection, target: str, every: bool = False, question: int | None = None) -> pd.DataFrame:
-    """One row for each answer: first, second and left (rows of items), outcome, labeller, seconds, at, elsewhere, why.
+    """One row for each answer: first, second and left (rows of items), outcome, rater, seconds, at, elsewhere, why.
 
     Also strength and comment, which are empty where there is none, the number of the wording, 1 for the first, whether
     a `program` gave it, and the question, 0 for the first; where one is given, only answers to that.
-    Skips are no answers, and those taken back do not stand. Nor do those struck out, or of excluded labellers, unless
+    Skips are no answers, and those taken back do not stand. Nor do those struck out, or of excluded raters, unless
     `every` one is asked for; their `status`, for others "counts", says it. Of those made `elsewhere` nobody knows for
     certain which item was shown left.
     """
@@ -42,7 +42,7 @@ def standing(connection: sa.Connection, target: str, every: bool = False, questi
             pairs.c.second,
             answers.c.outcome,
             leases.c.left,
-            persons.c.name.label("labeller"),
+            persons.c.name.label("rater"),
             answers.c.milliseconds,
             answers.c.at,
             (leases.c.expires == MADE_ELSEWHERE).label("elsewhere"),
@@ -59,7 +59,7 @@ def standing(connection: sa.Connection, target: str, every: bool = False, questi
         .where(sa.true() if question is None else pairs.c.question == question)
         .order_by(answers.c.at, pairs.c.first, pairs.c.second, pairs.c.question, persons.c.name, answers.c.id)
     ).all()
-    names = ["first", "second", "outcome", "left", "labeller", "milliseconds", "at", "elsewhere", "strength", "comment",
+    names = ["first", "second", "outcome", "left", "rater", "milliseconds", "at", "elsewhere", "strength", "comment",
              "why", "wording", "status", "program", "question"]  # fmt: skip
     whole = dict.fromkeys(["first", "second", "outcome", "left", "at", "wording", "question"], np.int64)
     frame = pd.DataFrame(found, columns=names).astype(whole | {"elsewhere": bool, "program": bool})
@@ -85,7 +85,7 @@ def weights(given: pd.DataFrame) -> Floats:
     found = np.ones(len(given))
     graded = (given["strength"] != "").to_numpy(dtype=bool)
     much = (given["strength"] == "much").to_numpy(dtype=np.float64)[graded]
-    share = pd.Series(much).groupby(given["labeller"].to_numpy()[graded]).transform("mean").to_numpy()
+    share = pd.Series(much).groupby(given["rater"].to_numpy()[graded]).transform("mean").to_numpy()
     found[graded] = 1 + much - share
     return found
 
@@ -109,9 +109,9 @@ def add(store: Store, given: pd.DataFrame) -> int:
         wanted = ((int(row.first), int(row.second)) for row in new)
         ids = pair_ids(connection, wanted, store.settings)
         of = [ids[row.first, row.second, row.question] for row in new]
-        labellers = {name: labeller_named(connection, name) for name in dict.fromkeys(r.labeller for r in new)}
+        raters = {name: rater_named(connection, name) for name in dict.fromkeys(r.rater for r in new)}
         leased = [
-            {"token": secrets.token_urlsafe(16), "pair": pair, "person": labellers[row.labeller],
+            {"token": secrets.token_urlsafe(16), "pair": pair, "person": raters[row.rater],
              "left": int(row.left), "state": "answered", "again": False, "expires": MADE_ELSEWHERE,
              "why": getattr(row, "why", "") or IMPORTED}
             for pair, row in zip(of, new, strict=True)
@@ -136,13 +136,13 @@ def add(store: Store, given: pd.DataFrame) -> int:
 
 def _not_there(given: pd.DataFrame, there: pd.DataFrame) -> list[Any]:
     """The rows of `given` beyond those that `there` has, each as often; without a time, any time will do."""
-    key = ["first", "second", "question", "outcome", "labeller"]
+    key = ["first", "second", "question", "outcome", "rater"]
     untimed = Counter(there[key].itertuples(index=False, name=None))
     timed = Counter(there[[*key, "at"]].itertuples(index=False, name=None))
     new = []
     row: Any  # pandas does not know what its rows hold
     for row in given.itertuples(index=False):
-        same = (row.first, row.second, row.question, row.outcome, row.labeller)
+        same = (row.first, row.second, row.question, row.outcome, row.rater)
         seen, full = (untimed, same) if pd.isna(row.at) else (timed, (*same, int(row.at)))
         if seen[full] > 0:
             seen[full] -= 1
@@ -152,7 +152,7 @@ def _not_there(given: pd.DataFrame, there: pd.DataFrame) -> list[Any]:
 
 
 def pair_ids(
-    connection: sa.Connection, wanted: Iterable[tuple[int, int]], settings: Settings
+    connection: sa.Connection, wanted: Iterable[tuple[int, int]], settings: CampaignOptions
 ) -> dict[tuple[int, int, int], int]:
     """The ids of all pairs with each question, among them these, which are added where they are not planned.
 
@@ -168,7 +168,7 @@ def pair_ids(
 
 
 def pairs_to_ask(
-    chosen: Sequence[Sequence[int]] | Ints, why: Sequence[str], number: int, settings: Settings
+    chosen: Sequence[Sequence[int]] | Ints, why: Sequence[str], number: int, settings: CampaignOptions
 ) -> list[dict[str, Any]]:
     """Rows of the table of pairs: these, each with why it is asked, in the round of this number (0: not planned)."""
     wanted = settings.answers_per_pair

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import schema
 
 _LATEST = 9_100_000_000 * schema.SECOND  # a time in 2258
@@ -32,7 +32,7 @@ _VALUES = {  # what else is true of these columns
     "items.label": "json_type({0}) IN ('text', 'integer', 'real', 'true', 'false')",
     "pairs.why": _REASON,
     "pairs.gold": _OUTCOME,
-    "people.role": "{0} IN ('labeller', 'organiser')",
+    "people.role": "{0} IN ('rater', 'organiser')",
     "leases.state": "{0} IN ('open', 'answered', 'skipped', 'undone', 'struck')",
     "leases.why": _REASON,
     "answers.outcome": _OUTCOME,
@@ -68,7 +68,7 @@ def _wrong_content(connection: sa.Connection) -> Iterator[str]:
     items = schema.items
     try:
         stored = connection.execute(sa.select(schema.campaign.c.settings, schema.campaign.c.goals)).one()
-        settings = Settings.from_stored(stored.settings)
+        settings = CampaignOptions.from_stored(stored.settings)
     except ValueError as error:
         yield str(error)
         return

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import statements as sql
 from pairsmith.campaign.store.database import CampaignError
 from pairsmith.campaign.store.media import MEDIA, parts_with_files
@@ -36,7 +36,7 @@ class StoredItems:
         return list(self.features.index)
 
 
-def read(connection: sa.Connection, settings: Settings) -> StoredItems:
+def read(connection: sa.Connection, settings: CampaignOptions) -> StoredItems:
     """All items of the campaign."""
     rows = connection.execute(
         sa.select(items.c.name, items.c.features, items.c.grouped, items.c.label, items.c.author).order_by(items.c.row)

@@ -62,7 +62,7 @@ people = sa.Table(
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("name", sa.Text, nullable=False),
-    sa.Column("role", sa.Text, nullable=False),  # labeller or organiser
+    sa.Column("role", sa.Text, nullable=False),  # rater or organiser
     sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
     sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
     sa.Column("quota", sa.Integer),  # answers after which this person is done

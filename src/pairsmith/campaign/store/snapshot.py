@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import sqlalchemy as sa
 
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import answers
 from pairsmith.campaign.store.raters import LOCAL
 from pairsmith.campaign.store.schema import MADE_ELSEWHERE, leases, pairs, people
@@ -77,7 +77,7 @@ def take_snapshot(store: Store, question: int = 0) -> CampaignSnapshot:
     )
 
 
-def _repeatable(connection: sa.Connection, settings: Settings, question: int) -> Ints:
+def _repeatable(connection: sa.Connection, settings: CampaignOptions, question: int) -> Ints:
     """Pairs that want no answer to this question now, and that somebody who answers here has neither skipped nor,
     unless one person may be asked twice, answered. Gold pairs are not asked for what the model learns from them.
     """

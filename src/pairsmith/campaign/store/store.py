@@ -16,7 +16,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from pairsmith.campaign import is_url
-from pairsmith.campaign.options import Settings
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import database, items, wordings
 from pairsmith.campaign.store import statements as sql
 from pairsmith.campaign.store.guard import FileGuard
@@ -81,7 +81,7 @@ class Store:
         return round(self.clock() * SECOND)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> CampaignOptions:
         with self.reading() as connection:
             return _settings(connection)
 
@@ -148,5 +148,5 @@ class Store:
             return items.prompt(connection, row)
 
 
-def _settings(connection: sa.Connection) -> Settings:
-    return Settings.from_stored(connection.execute(sa.select(campaign.c.settings)).scalar_one())
+def _settings(connection: sa.Connection) -> CampaignOptions:
+    return CampaignOptions.from_stored(connection.execute(sa.select(campaign.c.settings)).scalar_one())

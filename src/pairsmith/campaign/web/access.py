@@ -54,7 +54,7 @@ class Access:
         try:
             self.person(request, "organiser")
         except HTTPException:
-            self.person(request, "labeller")
+            self.person(request, "rater")
 
     def enter(self, request: Request, token: str, role: str, to: str) -> Response:
         """From the link of an invite to its page, with a cookie that keeps it."""
@@ -71,4 +71,4 @@ class Access:
 
     def is_known(self, request: Request) -> bool:
         """Whether this browser has an invite to label."""
-        return people.person_of(self.store, request.cookies.get(self.cookie("labeller"), ""), "labeller") is not None
+        return people.person_of(self.store, request.cookies.get(self.cookie("rater"), ""), "rater") is not None

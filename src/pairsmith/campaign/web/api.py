@@ -253,7 +253,7 @@ def labelling(store: Store, access: Access) -> APIRouter:
     @router.get("/campaign")
     def campaign(request: Request) -> Campaign:
         """What is asked of each pair, and which answers there are."""
-        access.person(request, "labeller")
+        access.person(request, "rater")
         wording, settings = wordings.current(store), store.settings
         return Campaign(
             question=wording.question,
@@ -270,7 +270,7 @@ def labelling(store: Store, access: Access) -> APIRouter:
 
         Where there are several questions the same pair comes with each of them, one after the other.
         """
-        person = access.person(request, "labeller")
+        person = access.person(request, "rater")
         lease = leases.next_pair(store, person, want.holding)
         over: Any = None if lease is not None else goals.ending(store, person)
         return Next(pair=_pair(store, lease), over=over, progress=progress_of(person))
@@ -278,26 +278,26 @@ def labelling(store: Store, access: Access) -> APIRouter:
     @router.post("/renew")
     def renew(want: Want, request: Request) -> Held:
         """Keep the pairs you hold for longer: they are still looked at."""
-        return Held(held=leases.renew(store, access.person(request, "labeller"), want.holding))
+        return Held(held=leases.renew(store, access.person(request, "rater"), want.holding))
 
     @router.post("/answer")
     def answer(given: Answer, request: Request) -> Taken:
         """Answer a pair that was shown to you. On disk when this returns; sent twice, it counts once."""
-        person = access.person(request, "labeller")
+        person = access.person(request, "rater")
         counted = leases.answer(store, person, given.lease, **given.model_dump(exclude={"lease"}))
         return Taken(counted=counted, progress=progress_of(person))
 
     @router.post("/undo")
     def undo(last: Undo, request: Request) -> Next:
         """Take back your last answer, or skip, and get its pair again."""
-        person = access.person(request, "labeller")
+        person = access.person(request, "rater")
         lease = leases.undo(store, person, last.lease)
         return Next(pair=_pair(store, lease), progress=progress_of(person))
 
     @router.get("/progress")
     def progress(request: Request) -> Progress:
         """How far the campaign is, and you."""
-        return progress_of(access.person(request, "labeller"))
+        return progress_of(access.person(request, "rater"))
 
     return router
 
@@ -357,7 +357,7 @@ def enrolling(store: Store, access: Access) -> APIRouter:
     @router.post("/enrol")
     def enrol(given: Enrol, request: Request, response: Response) -> Enrolled:
         """Give a name and get an invite of your own."""
-        access.keep(request, response, enrolment.enrol(store, given.link, given.name), "labeller")
+        access.keep(request, response, enrolment.enrol(store, given.link, given.name), "rater")
         return Enrolled(enrolled=True)
 
     return router

@@ -84,7 +84,7 @@ def _tell_errors(app: FastAPI) -> None:
     async def refused(request: Request, error: CampaignError) -> Response:
         if isinstance(error, Refused):
             return _failed(request, error.status, str(error))
-        # It names the database, which is none of a labeller's business.
+        # It names the database, which is none of a rater's business.
         print(printable(f"Error: {error}"), file=sys.stderr)
         return _failed(request, 503, "the database cannot be used now; whoever runs the campaign sees why")
 

@@ -31,7 +31,7 @@ Text = Annotated[str, Query(max_length=1000, pattern=r"^[^\x00]*$")]
 class Exclusion(Strict):
     model_config = like(name="anna", excluded=True) | {"extra": "forbid"}
 
-    name: str = Field(max_length=1000, pattern=r"^[^\x00]*$", description="Of the labeller.")
+    name: str = Field(max_length=1000, pattern=r"^[^\x00]*$", description="Of the rater.")
     excluded: bool = Field(description="true: none of their answers counts; false: they count again.")
 
 
@@ -73,7 +73,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
 
     @router.post("/api/exclude")
     def exclude(given: Exclusion, request: Request) -> Excluded:
-        """Leave the answers of a labeller out of model, design and exports, or count them again."""
+        """Leave the answers of a rater out of model, design and exports, or count them again."""
         by = access.person(request, "organiser")
         return Excluded(answers=corrections.exclude(store, given.name, given.excluded, by))
 
@@ -85,7 +85,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
 
     @router.post("/api/wording")
     def reword(given: NewWording, request: Request) -> Worded:
-        """Change the question, the instructions or both, from each labeller's next pair on."""
+        """Change the question, the instructions or both, from each rater's next pair on."""
         by = access.person(request, "organiser")
         asked = which(store, given.number)
         return Worded(number=wordings.edit(store, given.question, given.instructions, by, asked).number)
@@ -103,7 +103,7 @@ def correcting(store: Store, access: Access) -> APIRouter:
         wanted = browse.Filter(person, item, disputed, question)
         with store.reading() as connection:
             total, found = browse.browse(connection, wanted, (page - 1) * AT_ONCE, AT_ONCE)
-            people, done = browse.labellers(connection), logged(connection)
+            people, done = browse.raters(connection), logged(connection)
         given = {name: value for name, value in wanted._asdict().items() if value}
         pages = {number: urlencode({**given, "page": number}) for number in (page - 1, page + 1)}
         shown = {"answers": found, "total": total, "wanted": wanted, "people": people, "done": done, "when": when,

@@ -22,7 +22,7 @@ HEADERS = {
 }
 # What proxies add to the requests they pass on.
 ADDED = ("x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "forwarded", "via")
-PROXIED = 400, "this request came through a proxy; serve with pairsmith label --invited behind one"
+PROXIED = 400, "this request came through a proxy; serve with pairsmith serve --invited behind one"
 
 
 class Gate:

@@ -34,7 +34,7 @@ def media(store: Store, access: Access) -> APIRouter:
     """The files that the campaign lists."""
     router = APIRouter(include_in_schema=False)
     smaller = lru_cache(SMALL_KEPT)(thumbnails.small)  # by the file and when it was changed
-    # Whoever scrolls through thousands of pictures must not take the threads that labellers wait for.
+    # Whoever scrolls through thousands of pictures must not take the threads that raters wait for.
     few = CapacityLimiter(2)
 
     def opened(row: int, part: int) -> tuple[BinaryIO, str]:
@@ -50,11 +50,11 @@ def media(store: Store, access: Access) -> APIRouter:
 
     @router.get("/media/{row}/{part}")
     def file(request: Request, row: Row, part: Part) -> Response:
-        """A file that the campaign lists. Labellers get what was shown to them, organisers everything."""
+        """A file that the campaign lists. Raters get what was shown to them, organisers everything."""
         try:
             access.person(request, "organiser")
         except HTTPException:
-            if not leases.was_shown(store, access.person(request, "labeller"), row):
+            if not leases.was_shown(store, access.person(request, "rater"), row):
                 raise HTTPException(404, "this item was not shown to you") from None
         return _respond(*opened(row, part), request)
 

@@ -33,7 +33,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
 
     @router.get("/")
     def label_page(request: Request, lang: Language = None) -> HTMLResponse:
-        access.person(request, "labeller")
+        access.person(request, "rater")
         return TEMPLATES.TemplateResponse(request, "label.html", _label(store, _language(request, lang)))
 
     @router.get("/dashboard")
@@ -56,7 +56,7 @@ def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
 
     @router.get("/join/{token}")
     def join(request: Request, token: Token, lang: Language = None) -> Response:
-        return access.enter(request, token, "labeller", _onward(lang))
+        return access.enter(request, token, "rater", _onward(lang))
 
     @router.get("/enrol/{token}")
     def enrol(request: Request, token: Token, lang: Language = None) -> Response:

@@ -43,7 +43,7 @@ RING_IS_WHOLE = """() => {
 }"""
 
 
-class Labeller:
+class Rater:
     """Somebody at the page, who can read digits."""
 
     def __init__(self, page, url, store):
@@ -88,25 +88,25 @@ class Labeller:
 
 @pytest.fixture
 def at_work(browser, campaign, served):
-    """at_work(device, ...) -> a Labeller on a page of that shape."""
-    with Store(str(campaign)) as store, labellers(browser, served(store), store) as start:
+    """at_work(device, ...) -> a Rater on a page of that shape."""
+    with Store(str(campaign)) as store, raters(browser, served(store), store) as start:
         yield start
 
 
 @pytest.fixture
 def reported(browser, campaign, serve):
     """The same, by the command that also plans and reports."""
-    with Store(str(campaign)) as store, labellers(browser, serve(str(campaign))[0], store) as start:
+    with Store(str(campaign)) as store, raters(browser, serve(str(campaign))[0], store) as start:
         yield start
 
 
 @contextmanager
-def labellers(browser, url, store):
+def raters(browser, url, store):
     contexts = []
 
     def start(**device):
         contexts.append(browser.new_context(**device))
-        return Labeller(contexts[-1].new_page(), url, store)
+        return Rater(contexts[-1].new_page(), url, store)
 
     yield start
     for context in contexts:

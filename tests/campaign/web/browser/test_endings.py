@@ -77,27 +77,27 @@ def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, served,
     target = str(tmp_path / "t.db")
     store = make(target, n=8, k=10, answers_per_pair=3, goals=Goals(answers=20, quota=9))
     url = served(store)
-    boss, labeller = page_of(), page_of()
-    labeller.goto(url)
-    expect(labeller.locator("#count")).to_have_text("0 of your 9 answered")
+    boss, rater = page_of(), page_of()
+    rater.goto(url)
+    expect(rater.locator("#count")).to_have_text("0 of your 9 answered")
     boss.goto(f"{url}/dashboard")
     expect(boss.locator("#standing")).to_have_text("Open. 0 of 20 answers · 9 answers each person.")
     accessible(boss)
     boss.on("dialog", lambda dialog: dialog.accept())
     boss.get_by_role("button", name="Pause").click()
     expect(boss.locator("#standing")).to_contain_text("Paused")
-    answer(labeller)
-    answer(labeller)  # what was on the screen and behind it is kept
-    expect(labeller.locator("#empty")).to_contain_text("Paused.")
+    answer(rater)
+    answer(rater)  # what was on the screen and behind it is kept
+    expect(rater.locator("#empty")).to_contain_text("Paused.")
     expect(boss.locator("#waits")).to_contain_text("2 pairs wait for a second or third person")
     boss.get_by_role("button", name="Resume").click()
-    expect(labeller.locator("#pair")).to_have_attribute("data-lease", re.compile("."), timeout=15_000)
+    expect(rater.locator("#pair")).to_have_attribute("data-lease", re.compile("."), timeout=15_000)
     boss.get_by_role("button", name="Close").click()
     expect(boss.get_by_role("button", name="Reopen")).to_be_visible()
-    answer(labeller)  # what was on the screen is kept, and what was behind it is given back
-    expect(labeller.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
-    expect(labeller.locator("#undo")).to_be_disabled()
-    expect(labeller.locator("#status")).to_have_text("")
+    answer(rater)  # what was on the screen is kept, and what was behind it is given back
+    expect(rater.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
+    expect(rater.locator("#undo")).to_be_disabled()
+    expect(rater.locator("#status")).to_have_text("")
     assert len(take_snapshot(store).answers) == 3
 
 

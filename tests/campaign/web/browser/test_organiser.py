@@ -34,8 +34,8 @@ def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serv
     row.get_by_role("button", name="Exclude p1").click()
     expect(row.get_by_role("button", name="Include p1")).to_be_visible()
     expect(page.locator("#answers")).to_have_text("12")
-    expect(page.locator("#left_out")).to_contain_text("12 answers of excluded labellers")
-    assert set(take_snapshot(store).answers["labeller"]) == {"p0"}
+    expect(page.locator("#left_out")).to_contain_text("12 answers of excluded raters")
+    assert set(take_snapshot(store).answers["rater"]) == {"p0"}
     accessible(page)
     row.get_by_role("button", name="Include p1").click()
     expect(row.get_by_role("button", name="Exclude p1")).to_be_visible(timeout=30_000)
@@ -68,7 +68,7 @@ def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make,
     page.get_by_role("link", name="All answers").click()
     expect(page.locator("h2").first).to_have_text("6 answers")
     accessible(page)
-    page.get_by_label("Labeller").select_option("p1")
+    page.get_by_label("Rater").select_option("p1")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator("h2").first).to_have_text("3 answers")
     page.get_by_role("button", name="Strike out answer 5").click()
@@ -100,9 +100,9 @@ def test_where_all_answers_are_struck_out_nobody_has_answered(browser, tmp_path,
 def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question="Which?")
     url = served(store)
-    organiser, labeller = browser.new_page(), browser.new_page()
-    open_page(labeller, url)
-    labeller.wait_for_load_state("networkidle")  # it has the next pair, with the question of before
+    organiser, rater = browser.new_page(), browser.new_page()
+    open_page(rater, url)
+    rater.wait_for_load_state("networkidle")  # it has the next pair, with the question of before
     organiser.goto(f"{url}/dashboard")
     organiser.locator("summary").click()
     organiser.get_by_label("Question").fill("Which now?")
@@ -111,23 +111,23 @@ def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, se
     expect(organiser.locator("#saved")).to_contain_text("Saved as wording 2")
     assert wordings.current(store) == (2, "Which now?", "**Look** again.")
     for _ in range(2):
-        answerable(labeller)
-        shown = labeller.get_attribute("#pair", "data-lease")
-        labeller.keyboard.press("ArrowLeft")
-        expect(labeller.locator("#pair")).not_to_have_attribute("data-lease", shown)
-        expect(labeller.locator("#count")).to_have_text(re.compile("by you$"))
-    expect(labeller.locator("h1")).to_have_text("Which now?")
-    expect(labeller.locator("#instructions strong")).to_have_text("Look")
-    expect(labeller.locator("#instructions")).to_be_visible()
-    accessible(labeller)
-    labeller.locator("#instructions form button").click()
-    expect(labeller.locator("#status")).to_contain_text("have changed")
-    answerable(labeller)
-    labeller.keyboard.press("ArrowLeft")
-    expect(labeller.locator("#count")).to_have_text(re.compile("3 by you$"))
+        answerable(rater)
+        shown = rater.get_attribute("#pair", "data-lease")
+        rater.keyboard.press("ArrowLeft")
+        expect(rater.locator("#pair")).not_to_have_attribute("data-lease", shown)
+        expect(rater.locator("#count")).to_have_text(re.compile("by you$"))
+    expect(rater.locator("h1")).to_have_text("Which now?")
+    expect(rater.locator("#instructions strong")).to_have_text("Look")
+    expect(rater.locator("#instructions")).to_be_visible()
+    accessible(rater)
+    rater.locator("#instructions form button").click()
+    expect(rater.locator("#status")).to_contain_text("have changed")
+    answerable(rater)
+    rater.keyboard.press("ArrowLeft")
+    expect(rater.locator("#count")).to_have_text(re.compile("3 by you$"))
     assert take_snapshot(store).answers["wording"].tolist() == [1, 1, 2]
     organiser.close()
-    labeller.close()
+    rater.close()
 
 
 def test_long_instructions_do_not_keep_the_question_from_being_edited(browser, tmp_path, make, served):

@@ -11,7 +11,7 @@ from support.browsing import DESKTOP, PHONE, accessible, answerable, open_page
 TWO = ["Which is better written?", "Which is funnier?"]
 
 
-class Labeller:
+class Rater:
     """Somebody at the page, who looks at pairs by what they say."""
 
     def __init__(self, page, url):
@@ -43,7 +43,7 @@ def test_a_pair_stays_until_all_its_questions_are_answered(browser, tmp_path, ma
     store = make(str(tmp_path / "t.db"), question=TWO, n=6)
     url = served(store)
     context = browser.new_context(**device)
-    me = Labeller(context.new_page(), url)
+    me = Rater(context.new_page(), url)
     me.asked(1)
     accessible(me.page)
     first = me.pair()
@@ -87,7 +87,7 @@ def test_graded_answers_ties_comments_and_skips_belong_to_their_question(browser
     store = make(str(tmp_path / "t.db"), question=TWO, n=6, graded=True, comments=True)
     url = served(store)
     page = browser.new_page(**DESKTOP)
-    me = Labeller(page, url)
+    me = Rater(page, url)
     page.locator("#comment").fill("well put")
     page.locator("#comment").press("Enter")
     me.press("1")
@@ -112,7 +112,7 @@ def test_what_comes_too_soon_is_no_answer_to_the_next_question(browser, tmp_path
     store = make(str(tmp_path / "t.db"), question=TWO, n=6, viewing_seconds=3.0)
     url = served(store)
     page = browser.new_page(**DESKTOP)
-    me = Labeller(page, url)
+    me = Rater(page, url)
     me.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_contain_text("too quick")

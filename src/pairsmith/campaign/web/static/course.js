@@ -4,7 +4,7 @@ import { ask, find } from "./common.js";
 
 const states = {
   paused: "Paused: nobody is given pairs.",
-  closed: "Closed: labellers are thanked.",
+  closed: "Closed: raters are thanked.",
   deadline: "Over: the deadline has passed.",
   answers: "Over: all answers are in.",
   until: "Over: doubt is below its bound.",

@@ -1,4 +1,4 @@
-// What organisers do on the dashboard: exclude labellers, edit the question and the instructions.
+// What organisers do on the dashboard: exclude raters, edit the question and the instructions.
 
 import { ask, counted, find } from "./common.js";
 
@@ -28,7 +28,7 @@ export function tellLeftOut(struck, excluded) {
   const theirs = excluded.reduce((sum, row) => sum + row.answers, 0);
   find("left_out").hidden = struck + theirs === 0;
   find("left_out").textContent = `Left out of all figures: ${counted(struck, "answer")} struck out, `
-    + `${counted(theirs, "answer")} of excluded labellers. Nothing is deleted.`;
+    + `${counted(theirs, "answer")} of excluded raters. Nothing is deleted.`;
 }
 
 find("wording").addEventListener("submit", async (event) => {
