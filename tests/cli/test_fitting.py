@@ -167,12 +167,12 @@ def test_of_two_words_somebody_has_to_say_which_is_better(run, answered):
     known = "--labels words.csv --objective entropy"
     right = run("select items.csv -k 3 --labels numbers.csv --objective entropy")
     assert run(f"select items.csv -k 3 {known} --better high") == right
-    words = "'high' and 'low' are words, and nothing says which is the better; say it, with --better 'high'"
+    words = "'high' and 'low' are words, and nothing says which is the better; name it, for example 'high'"
     for line, message in (
         ("fit items.csv one.csv -o model.json --ridge 1 --labels words.csv", words),
         ("fit items.csv one.csv -o model.json --labels words.csv", words),
         (f"select items.csv -k 3 {known}", words),
-        (f"select items.csv -k 3 {known} --better good", "--better 'good' is none of the labels, which are 'high' and"),
+        (f"select items.csv -k 3 {known} --better good", "--better='good' is none of the labels, which are 'high' and"),
         ("fit items.csv one.csv -o model.json --ridge 1 --labels numbers.csv --better 3", "none of the labels"),
         ("fit items.csv one.csv -o model.json --ridge 1 --better high", "--better names one of the labels of --labels"),
         ("select items.csv -k 3 --better high", "--better names one of the labels of --labels"),

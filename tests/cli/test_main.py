@@ -147,7 +147,7 @@ def test_a_warning_is_one_line_too(run):
     code, out, err = run("select path.csv -k 2 --candidates edges.csv --max-per-item 1 --ridge 1")
     assert code == 0
     assert len(out.splitlines()) == 2
-    assert err.startswith("Warning: --max-per-item=1: only 1 of k=2")
+    assert err.startswith("Warning: only 1 of k=2 pairs could be picked before every pair left had an item at its cap")
     assert err.count("\n") == 1
 
 

@@ -166,7 +166,7 @@ def test_select_with_a_model(run, answered):
         assert len(out.splitlines()) == 6
         known = "--answers outcomes.csv --labels labels.csv"
         assert run(f"select items.csv -k 5 --objective {objective} {known}")[0] == 0
-        needed = f"--objective {objective} needs a model: give --labels, --answers or --model"
+        needed = f"--objective='{objective}' needs a model: give one, or labels or outcomes to fit one to"
         assert refused(run(f"select items.csv -k 5 --objective {objective}"), needed)
 
 
@@ -178,7 +178,7 @@ def test_under_a_fitted_model_pairs_are_chosen_by_what_they_tell_about_the_order
     assert out == run(f"{asked} --objective order --goal ranking")[1]
     assert run(f"{asked} --goal top --top 3")[0] == 0
     assert refused(run(f"{asked} --goal best"), "--goal: 'best' is unknown; choose one of ranking, top")
-    assert refused(run(f"{asked} --goal top"), "--goal top goes with the number of the best")
+    assert refused(run(f"{asked} --goal top"), "--goal='top' goes with the number of the best")
     assert run("select items.csv -k 5 --objective order --answers outcomes.csv")[1] == out  # fitted to the same
     X = pd.read_csv("items.csv", dtype={"id": str}).set_index("id")
     prior = ps.select(X, 5, model=ps.BradleyTerryGP().fit(X)).to_frame()

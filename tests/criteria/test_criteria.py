@@ -87,7 +87,7 @@ def test_what_a_criterion_cannot_do_is_refused(objective):
         (criterion.by_paper, {"algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
         (criterion.by_engine, {"algorithm": "engine"}, "algorithm='engine' is for objective='d-optimal'"),
         (criterion.by_engine, {"pool_size": 10}, "pool_size is for the engine"),
-        (criterion.certifiable, {"certify": True}, "certify bounds log det, which is not what objective="),
+        (criterion.certifiable, {"certify": True}, "certify bounds log det, which is not what the objective"),
     ):
         if able:
             assert len(ps.select(X, 3, objective=objective, model=model, **options)) == 3

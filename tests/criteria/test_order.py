@@ -253,7 +253,7 @@ def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
         ({"goal": "top"}, "goal='top' goes with"),
         ({"top": 3}, "goal='top' goes with"),
         ({"goal": "top", "top": 99}, "top=99, but there are 14 items"),
-        ({"objective": "d-optimal", "goal": "top"}, "goal and top are for objective='order'"),
+        ({"objective": "d-optimal", "goal": "top"}, "goal is for the objective 'order'"),
         ({"certify": True}, "certify bounds log det"),
     ],
 )

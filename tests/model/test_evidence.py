@@ -69,7 +69,7 @@ def test_of_two_words_somebody_has_to_say_which_is_better():
     words = np.where(y > 0, "high", "low")  # the better one comes first in the alphabet
     for given in (words, words.astype(object), words.tolist(), pd.Series(words)):
         for model in (ps.BradleyTerry(), ps.BradleyTerryCV([1.0])):
-            with pytest.raises(ValueError, match=r"'high' and 'low' are words.*better='high'.*-1 and \+1"):
+            with pytest.raises(ValueError, match=r"'high' and 'low' are words.*for example 'high'.*-1 and \+1"):
                 model.fit(X, given, labeled=labeled)
         told = ps.BradleyTerry(better="high").fit(X, given, labeled=labeled)
         np.testing.assert_array_equal(told.coef_, right.coef_)

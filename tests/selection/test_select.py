@@ -94,7 +94,7 @@ def test_of_two_words_somebody_has_to_say_which_is_better():
         how = {"k": 4, "labeled": labeled, "objective": objective, "ridge": 0.1}
         right = ps.select(X, labels=y, **how)
         np.testing.assert_array_equal(ps.select(X, labels=words, better="high", **how).gains, right.gains)
-        with pytest.raises(ValueError, match=r"'high' and 'low' are words.*better='high'"):
+        with pytest.raises(ValueError, match=r"'high' and 'low' are words.*for example 'high'"):
             ps.select(X, labels=words, **how)
     with pytest.raises(ValueError, match="better='hi' is none of the labels"):
         ps.select(X, labels=words, better="hi", **how)
@@ -158,7 +158,10 @@ infinite.iloc[2, 2] = np.inf
         ({"k": "5"}, "k must be a whole number, got '5'"),
         ({"k": 46}, "k=46 pairs asked for, but only 45 candidate pairs are left; lower k"),
         ({"k": 45, "comparisons": [[0, 1], [1, 0], [2, 3]]}, r"only 43 .* left \(2 of 45 are compared already\)"),
-        ({"k": 11, "max_per_item": 2}, "max_per_item=2 allows at most 10; lower k or raise the cap"),
+        (
+            {"k": 11, "max_per_item": 2},
+            "max_per_item=2 allows at most 10 pairs, fewer than k=11; lower k or",
+        ),
         ({"k": 2, "candidates": [[0, 1], [0, 2]], "max_per_item": 1}, "max_per_item=1 allows at most 1"),
         ({"max_per_item": 0}, "max_per_item must be at least 1"),
         ({"max_per_item": 1.5}, "max_per_item must be a whole number"),

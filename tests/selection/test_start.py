@@ -28,10 +28,10 @@ def test_a_design_starts_from_features_from_effects_or_from_a_model():
         ({"item_effects": -1.0}, "item_effects must be a positive number, got -1.0"),
         ({"item_effects": 1e10}, "item_effects=1.0e\\+10 is more than 1e\\+09"),
         ({"item_effects": "large"}, "item_effects must be a positive number"),
-        ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out algorithm='scalar'"),
+        ({"item_effects": 1.0, "algorithm": "scalar"}, "are for the engine; leave out the algorithm 'scalar'"),
         ({"item_effects": 1.0, "objective": "a-optimal"}, "leave them out for 'a-optimal'"),
         ({"model": ps.BradleyTerryGP()}, "call its fit first"),
-        ({"X": None, "item_effects": 1.0, "n_items": 5, "ridge": 2.0}, "ridge is for features, and X is None"),
+        ({"X": None, "item_effects": 1.0, "n_items": 5, "ridge": 2.0}, "ridge is for features, and there are none"),
         ({"model": "foo"}, "model is no BradleyTerryGP, so name the objective that is to use it"),
         ({"model": ps.BradleyTerryGP}, "model is no BradleyTerryGP"),
         ({"model": ps.BradleyTerry().fit(np.eye(2), [1, -1])}, "that is to use it, of local-d-optimal"),
@@ -48,7 +48,7 @@ def test_a_model_brings_its_own_settings():
     X = np.random.default_rng(0).standard_normal((20, 2))
     gp = ps.BradleyTerryGP().fit(X)
     for option in ({"ridge": 1.0}, {"ridge": np.ones(2)}, {"item_effects": 1.0}):
-        with pytest.raises(ValueError, match="leave it out where model is one"):
+        with pytest.raises(ValueError, match="is what the model has learned; leave it out"):
             ps.select(X, 3, model=gp, **option)
     with pytest.raises(ValueError, match="features"):
         ps.select(X[:, :1], 3, model=gp)

@@ -23,7 +23,6 @@ a command runs, so that --help is quick.
 from __future__ import annotations
 
 import os
-import re
 import sys
 import warnings
 from typing import Annotated
@@ -31,7 +30,29 @@ from typing import Annotated
 import typer
 
 from pairsmith.cli import campaign, data, features, forecast, interruption, judge, model, select, serve
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.names import printable
+
+OPTIONS = {  # the options by which users give the arguments of library functions
+    "algorithm": "--algorithm",
+    "answers_per_pair": "--answers-per-pair",
+    "better": "--better",
+    "certify": "--certify",
+    "checkpoint": "--checkpoint",
+    "client": "--dask",
+    "dimensions": "--dimensions",
+    "goal": "--goal",
+    "item_effects": "--item-effects",
+    "k": "-k",
+    "level": "--level",
+    "max_per_item": "--max-per-item",
+    "n_jobs": "--jobs",
+    "objective": "--objective",
+    "random_state": "--seed",
+    "ridge": "--ridge",
+    "simulations": "--simulations",
+    "top": "--top",
+}
 
 app = typer.Typer(
     name="pairsmith",
@@ -63,9 +84,7 @@ def main() -> None:
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
             warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's, for old matplotlib, are of both kinds
-            warnings.showwarning = lambda text, *_args, **_more: print(
-                printable(f"Warning: {_in_options(str(text))}"), file=sys.stderr
-            )
+            warnings.showwarning = lambda text, *_args, **_more: print(printable(f"Warning: {text}"), file=sys.stderr)
             code = app(prog_name="pairsmith", standalone_mode=False)
     except typer.TyperException as error:  # a wrong option or argument
         code = _complain(error.format_message())
@@ -74,8 +93,10 @@ def main() -> None:
         code = 0
     except OSError as error:
         code = _complain(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+    except ArgumentError as error:
+        code = _complain(f"{OPTIONS.get(error.argument, error.argument)}{error.problem}")
     except ValueError as error:
-        code = _complain(_in_options(str(error)))
+        code = _complain(str(error))
     except MemoryError:
         code = _complain("there is not enough memory for this; see --algorithm")
     except KeyboardInterrupt:
@@ -106,33 +127,6 @@ def _complain(message: str) -> int:
     if message:  # none where help was printed instead
         print(printable(f"Error: {' '.join(message.split())}"), file=sys.stderr)
     return 2
-
-
-def _in_options(message: str) -> str:
-    """The library's argument names, as the command line spells them."""
-    message = re.sub(r"^(objective|algorithm|goal): ", r"--\1: ", message)
-    message = re.sub(r"^(top|ridge|level|simulations|certify|checkpoint)(?= (must|is|bounds)\b)", r"--\1", message)
-    message = re.sub(r"^k(?= must\b)", "-k", message)
-    message = re.sub(r"\b(objective|algorithm|goal)='([\w-]+)'", r"--\1 \2", message)
-    for name, option in (
-        ("labels (of labeled), outcomes (of comparisons) or model", "--labels, --answers or --model"),
-        (
-            "is what a BradleyTerryGP has learned; leave it out where model is one",
-            "is what the model has learned; leave it out",
-        ),
-        ("is for features, and X is None;", "is for features, and there are none;"),
-        ("X has 1 item;", "there is only one item;"),
-        ("n_items is 1;", "there is only one item;"),
-        ("n_jobs", "--jobs"),
-        ("random_state", "--seed"),
-        ("max_per_item", "--max-per-item"),
-        ("answers_per_pair", "--answers-per-pair"),
-        ("item_effects", "--item-effects"),
-        ("better=", "--better "),
-        ("top=", "--top "),
-    ):
-        message = message.replace(name, option)
-    return message
 
 
 def _version(wanted: bool) -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pairsmith.criteria.problem import Problem
 from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.features import Features, from_array
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
@@ -146,9 +147,7 @@ def fit(problem: Problem, objective: str) -> BradleyTerry:
 
     labels, outcomes = problem.labels, problem.outcomes
     if labels is None and outcomes is None:
-        raise ValueError(
-            f"objective={objective!r} needs a model: give labels (of labeled), outcomes (of comparisons) or model"
-        )
+        raise ArgumentError("objective", f"={objective!r} needs a model: give one, or labels or outcomes to fit one to")
     labeled = problem.labeled if labels is not None else problem.labeled[:0]
     pairs = problem.comparisons if outcomes is not None else problem.comparisons[:0]
     for name, given, of, count in (

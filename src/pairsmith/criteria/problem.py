@@ -21,6 +21,7 @@ from pairsmith.data.candidates import (
     WithinGroups,
     remaining_pairs,
 )
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.features import Features, extremes
 from pairsmith.data.options import as_positive, as_whole
 from pairsmith.data.ridge import as_ridge
@@ -158,9 +159,10 @@ def as_problem(
     if item_effects is not None and not isinstance(item_effects, Beginning):
         item_effects = as_positive(item_effects, "item_effects")
         if item_effects > _LARGEST_EFFECTS:  # E is no root: a difference of two of its entries loses digits
-            raise ValueError(
-                f"item_effects={item_effects:.1e} is more than {_LARGEST_EFFECTS:.0e}, beside which gains lose their"
-                " digits; rescale"
+            raise ArgumentError(
+                "item_effects",
+                f"={item_effects:.1e} is more than {_LARGEST_EFFECTS:.0e}, beside which gains lose their"
+                " digits; rescale",
             )
     unanswered = compared if answered is not None else compared[:0]
     if answered is not None and len(answered):
@@ -197,7 +199,7 @@ def _check_enough(remaining: Remaining, k: int, max_per_item: int | None) -> Non
         already = f" ({taken} of {total} are compared already)" if taken else ""
         raise ValueError(f"k={k} pairs asked for, but only {total - taken} candidate pairs are left{already}; lower k")
     if max_per_item is not None and k > remaining.at_most():
-        raise ValueError(
-            f"k={k} pairs asked for, but max_per_item={max_per_item} allows at most {remaining.at_most()}; lower k or"
-            " raise the cap"
+        raise ArgumentError(
+            "max_per_item",
+            f"={max_per_item} allows at most {remaining.at_most()} pairs, fewer than k={k}; lower k or raise the cap",
         )

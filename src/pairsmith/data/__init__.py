@@ -8,6 +8,7 @@
     outcomes        checks of the outcomes of comparisons: +1, -1 and 0, or words
     spread          mean and standard deviation of columns, without loss of digits
     memory          the memory that is available
+    errors          ArgumentError: a value that an argument cannot have
     options         checks of single values that users pass: whole numbers, names, threads, seeds
     ridge           the lambda of the information matrix, chosen and checked
     names           texts shown to people

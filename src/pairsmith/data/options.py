@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from pairsmith.data.errors import ArgumentError
+
 
 def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
     """Return the value if it is one of the choices. The error calls it `name` and lists the choices."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
         described = repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
-        raise ValueError(f"{name}: {described} is unknown; choose one of {', '.join(choices)}")
+        raise ArgumentError(name, f": {described} is unknown; choose one of {', '.join(choices)}")
     return value
 
 
@@ -25,23 +27,23 @@ def as_whole(value: Any, name: str, least: int = 1) -> int:
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+        raise ArgumentError(name, f" must be a whole number, got {value!r}") from None
     if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
+        raise ArgumentError(name, f" must be at least {least}, got {number}")
     return number
 
 
 def as_positive(value: Any, name: str) -> float:
     """Return a positive, finite number as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
+        raise ArgumentError(name, f" must be a positive number, got {value!r}")
     return float(value)
 
 
 def as_share(value: Any, name: str) -> float:
     """Return a number between 0 and 1, both excluded, as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {value!r}")
+        raise ArgumentError(name, f" must be between 0 and 1, got {value!r}")
     return float(value)
 
 
@@ -53,7 +55,7 @@ def as_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return cores
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"n_jobs must be a number of threads, or -1 for all cores; got {n_jobs!r}")
+        raise ArgumentError("n_jobs", f" must be a number of threads, or -1 for all cores; got {n_jobs!r}")
     return min(int(n_jobs), 1024) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
 
 
@@ -62,8 +64,8 @@ def as_generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state must be None, a whole number >= 0 or a numpy Generator; got {random_state!r}"
+        raise ArgumentError(
+            "random_state", f" must be None, a whole number >= 0 or a numpy Generator; got {random_state!r}"
         ) from None
 
 
@@ -76,5 +78,5 @@ def as_refinements(certify: bool | int) -> int | None:
     except TypeError:
         number = -1
     if number < 0:
-        raise ValueError(f"certify must be True, False or a number of refinements, got {certify!r}")
+        raise ArgumentError("certify", f" must be True, False or a number of refinements, got {certify!r}")
     return number

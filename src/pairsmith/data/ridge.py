@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.features import Features
 
 
@@ -23,9 +24,11 @@ def as_ridge(ridge: float | str, features: Features, bounds: tuple[Floats, Float
         raise ValueError(f"X has a largest entry of {largest:.1e}, whose square float64 cannot hold; rescale X")
     if isinstance(ridge, str):
         if ridge != "auto":
-            raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}")
+            raise ArgumentError("ridge", f" must be a positive number or 'auto', got {ridge!r}")
         if largest == 0:
-            raise ValueError("ridge='auto' is 1e-5 times the mean norm of X, which is 0 here; give a positive number")
+            raise ArgumentError(
+                "ridge", "='auto' is 1e-5 times the mean norm of X, which is 0 here; give a positive number"
+            )
         total = float(sum(features.over_blocks(partial(_norms, largest))))
         lam = 1e-5 * largest * total / features.shape[0]
     else:
@@ -34,16 +37,16 @@ def as_ridge(ridge: float | str, features: Features, bounds: tuple[Floats, Float
                 raise TypeError
             lam = float(ridge)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"ridge must be a positive number or 'auto', got {ridge!r}") from None
+            raise ArgumentError("ridge", f" must be a positive number or 'auto', got {ridge!r}") from None
         if not (np.isfinite(lam) and lam > 0):
-            raise ValueError(f"ridge must be a positive number, got {ridge!r}")
+            raise ArgumentError("ridge", f" must be a positive number, got {ridge!r}")
     # The largest gain is about spread^2 / ridge. It must neither overflow nor vanish.
     spread = float((high - low).max())
     if spread > 0:
         exponent = 2 * np.log10(spread) - np.log10(lam)
         if exponent + np.log10(features.shape[1]) > 300 or exponent < -290:
-            raise ValueError(
-                f"ridge={lam:.1e} is out of proportion to features that spread over {spread:.1e}; rescale X"
+            raise ArgumentError(
+                "ridge", f"={lam:.1e} is out of proportion to features that spread over {spread:.1e}; rescale X"
             )
     return lam
 

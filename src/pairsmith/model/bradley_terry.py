@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairsmith.data.arrays import Bools, Floats, as_ordered_pairs, check_items
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.user_features import checked_table
 from pairsmith.model.evidence import Evidence, gather
 from pairsmith.model.logistic import average, check_ridge, minimise
@@ -139,7 +140,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
 
         check_is_fitted(self)
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+            raise ArgumentError("level", f" must be between 0 and 1, got {level!r}")
         X, names = self._features(X)
         scores = X @ self.coef_
         order = np.argsort(-scores, kind="stable")

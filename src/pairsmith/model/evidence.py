@@ -23,6 +23,7 @@ from pairsmith.data.arrays import (
     improper_weights,
     refuse_masked,
 )
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.outcomes import as_outcomes
 from pairsmith.data.user_features import check_unique, checked_table
 from pairsmith.model.logistic import slices_in_cache
@@ -216,16 +217,17 @@ def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]
     if better is None:
         if words or len(found) == 1:
             what = f"{told} are words" if len(found) == 2 else f"{told} is a single class"
-            raise ValueError(
-                f"labels: {what}, and nothing says which is the better; say it, with better={found.tolist()[0]!r} for"
-                " example, or use the labels -1 and +1"
+            raise ArgumentError(
+                "better",
+                f" is missing: of the labels, {what}, and nothing says which is the better; name it, for example"
+                f" {found.tolist()[0]!r}, or use the labels -1 and +1",
             )
         return found
     best = [label == better for label in found.tolist()]
     if len(found) == 2 and any(best):
         return found if best[1] else found[::-1]
     if len(found) == 2 or isinstance(better, str) != words:
-        raise ValueError(f"better={better!r} is none of the labels, which are {told}; name one of them")
+        raise ArgumentError("better", f"={better!r} is none of the labels, which are {told}; name one of them")
     if not best[0]:
         warnings.warn(f"no label is {better!r}: all are {told}, and count as the worse", stacklevel=2)
     other = found[0] if not best[0] else f"not {better}" if words else 0

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pairsmith.data import fingerprint
 from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
 from pairsmith.data.candidates import as_codes
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.options import as_generator, as_whole
 from pairsmith.data.outcomes import as_outcomes
 from pairsmith.data.user_features import check_unique, checked_table
@@ -283,16 +284,16 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         somewhat too narrow after 100 answers or fewer; docs/model.md says how often they cover the truth.
         """
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}")
+            raise ArgumentError("level", f" must be between 0 and 1, got {level!r}")
         linear, number, names = self.placed(X)
         check_order(X, names, groups=groups, by=by)
         joint, n = self.learned_.joint(self.learned_.coordinates(linear), number), len(linear)
         if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or not 1 <= top <= n):
-            raise ValueError(f"top must be a number of items from 1 to {n}, got {top!r}")
+            raise ArgumentError("top", f" must be a number of items from 1 to {n}, got {top!r}")
         joint, rng = joint.without_last(), as_generator(self.random_state)
         if by is not None:
             if top is not None:
-                raise ValueError("top is of items, and by ranks those who made them; leave one out")
+                raise ArgumentError("top", " is of items, and by ranks those who made them; leave one out")
             return ranking.ranked_authors(joint, by, groups, rng, level)
         if groups is not None:
             return ranking.ranked_in_groups(joint, names, groups, rng, level, top)

@@ -13,13 +13,14 @@ from scipy.special import expit, log_expit, ndtr, roots_hermitenorm
 from sklearn.linear_model import LogisticRegression
 
 from pairsmith.data.arrays import Floats
+from pairsmith.data.errors import ArgumentError
 
 _ROWS_IN_CACHE = 2048
 
 
 def check_ridge(ridge: Any, name: str) -> None:
     if isinstance(ridge, bool) or not isinstance(ridge, int | float | np.number) or not 1e-300 < ridge < 1e300:
-        raise ValueError(f"{name} must be a positive number, from 1e-300 to 1e300, got {ridge!r}")
+        raise ArgumentError(name, f" must be a positive number, from 1e-300 to 1e300, got {ridge!r}")
 
 
 def minimise(

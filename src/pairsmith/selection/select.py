@@ -21,6 +21,7 @@ from pairsmith.criteria.problem import as_problem
 from pairsmith.criteria.work import Goal, Work
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
 from pairsmith.design.compiling import compiling
 from pairsmith.files.checkpoint import Checkpoint
@@ -246,7 +247,7 @@ def select(
     start = start_from(X, n_items, model, item_effects, ridge, cluster)
     _check_effects(start, criterion, algorithm, model)
     if wanted.top > start.features.shape[0]:
-        raise ValueError(f"top={top}, but there are {start.features.shape[0]} items")
+        raise ArgumentError("top", f"={top}, but there are {start.features.shape[0]} items")
     problem = as_problem(
         start.features, k, labeled=labeled, labels=labels, better=better, comparisons=comparisons, outcomes=outcomes,
         candidates=candidates, max_per_item=max_per_item, ridge=start.ridge, item_effects=start.effects,
@@ -312,9 +313,9 @@ def _resolved(algorithm: str, criterion: Criterion) -> str:
     by_engine = algorithm == "engine"
     can_run = [name for name, other in CRITERIA.items() if (other.by_engine if by_engine else other.by_paper)]
     if criterion.name not in can_run:
-        raise ValueError(
-            f"algorithm={algorithm!r} is for objective={', '.join(map(repr, can_run))}; leave it out for"
-            f" {criterion.name!r}"
+        raise ArgumentError(
+            "algorithm",
+            f"={algorithm!r} is for objective={', '.join(map(repr, can_run))}; leave it out for {criterion.name!r}",
         )
     return algorithm
 
@@ -325,17 +326,17 @@ def _check_possible(
     """Refuse what this criterion or algorithm cannot do."""
     for name, given in (("pool_size", pool_size), ("client", client)):
         if given is not None and algorithm != "engine":
-            used = f"algorithm={algorithm!r}" if criterion.by_engine else f"objective={criterion.name!r}"
-            raise ValueError(f"{name} is for the engine; leave it out for {used}")
+            used = f"the algorithm {algorithm!r}" if criterion.by_engine else f"the objective {criterion.name!r}"
+            raise ArgumentError(name, f" is for the engine; leave it out for {used}")
     if refinements is not None and not criterion.certifiable:
-        raise ValueError(
-            f"certify bounds log det, which is not what objective={criterion.name!r} maximises; leave it out"
+        raise ArgumentError(
+            "certify", f" bounds log det, which is not what the objective {criterion.name!r} maximises; leave it out"
         )
     if checkpoint is not None and not isinstance(checkpoint, str | os.PathLike):
-        raise ValueError(f"checkpoint must be the path of a file, got {checkpoint!r}")
+        raise ArgumentError("checkpoint", f" must be the path of a file, got {checkpoint!r}")
     if checkpoint is not None and not criterion.resumable:
         resumable = ", ".join(other.name for other in CRITERIA.values() if other.resumable)
-        raise ValueError(f"checkpoint is for {resumable}; leave it out for objective={criterion.name!r}")
+        raise ArgumentError("checkpoint", f" is for {resumable}; leave it out for the objective {criterion.name!r}")
 
 
 def _cluster_of(client: Any) -> Cluster:
@@ -347,10 +348,12 @@ def _cluster_of(client: Any) -> Cluster:
 def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
     name = as_name(goal, "goal", GOALS)
     if (name != "ranking" or top is not None) and not criterion.only_effects:
-        raise ValueError(f"goal and top are for objective='order'; leave them out for {criterion.name!r}")
+        raise ArgumentError(
+            "goal" if top is None else "top", f" is for the objective 'order'; leave it out for {criterion.name!r}"
+        )
     if (name == "top") != (top is not None):
-        raise ValueError(
-            "goal='top' goes with the number of the best: give both or neither, such as goal='top', top=10"
+        raise ArgumentError(
+            "goal", "='top' goes with the number of the best: give both or neither, such as the goal 'top' and 10"
         )
     return Goal(name, 0 if top is None else as_whole(top, "top"))
 
@@ -358,16 +361,21 @@ def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
 def _check_effects(start: Start, criterion: Criterion, algorithm: str, model: Any) -> None:
     """Refuse criteria that cannot use effects of items where there are some, and "order" without a BradleyTerryGP."""
     if criterion.only_effects and not is_gaussian_process(model):
-        raise ValueError(
-            f"objective={criterion.name!r} needs a BradleyTerryGP as model; fit one, even if there are no answers yet"
+        raise ArgumentError(
+            "objective",
+            f"={criterion.name!r} needs a BradleyTerryGP as model; fit one, even if there are no answers yet",
         )
     if start.effects is None:
         return
     if not criterion.effects:
         able = ", ".join(other.name for other in CRITERIA.values() if other.effects)
-        raise ValueError(f"item_effects and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}")
+        raise ArgumentError(
+            "item_effects", f" and a BradleyTerryGP are for {able}; leave them out for {criterion.name!r}"
+        )
     if algorithm in ALGORITHMS:
-        raise ValueError(f"item_effects and a BradleyTerryGP are for the engine; leave out algorithm={algorithm!r}")
+        raise ArgumentError(
+            "item_effects", f" and a BradleyTerryGP are for the engine; leave out the algorithm {algorithm!r}"
+        )
 
 
 def _warn_of(work: Work, picked: int) -> None:
@@ -384,8 +392,8 @@ def _warn_of(work: Work, picked: int) -> None:
         if problem.max_per_item is None:
             told += "; ask again for the rest"
         else:
-            told = (
-                f"max_per_item={problem.max_per_item}: {told} before every pair left had an item at its cap; raise"
-                " max_per_item or ask for fewer pairs"
+            told += (
+                f" before every pair left had an item at its cap of {problem.max_per_item} pairs; raise the cap or ask"
+                " for fewer pairs"
             )
         warnings.warn(told, stacklevel=3)

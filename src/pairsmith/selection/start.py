@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pairsmith.criteria.belief import Belief, is_gaussian_process, posterior_of
 from pairsmith.data.arrays import Ints
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.features import Features, from_array
 from pairsmith.data.options import as_whole
 from pairsmith.data.user_features import as_features, check_finite, check_ids
@@ -40,7 +41,7 @@ def start_from(
     if is_gaussian_process(model):
         if item_effects is not None or not _is_auto(ridge):
             told = "ridge" if item_effects is None else "item_effects"
-            raise ValueError(f"{told} is what a BradleyTerryGP has learned; leave it out where model is one")
+            raise ArgumentError(told, " is what the model has learned; leave it out")
         if cluster is not None and cluster.reads(X):
             raise ValueError("X must be in memory where model is a BradleyTerryGP; read it first")
         if X is not None and getattr(model, "n_features_in_", None) != 0:
@@ -54,7 +55,7 @@ def start_from(
     if X is not None:
         return Start(*_features_of(X, cluster), ridge, item_effects)
     if not _is_auto(ridge):
-        raise ValueError("ridge is for features, and X is None; leave it out")
+        raise ArgumentError("ridge", " is for features, and there are none; leave it out")
     if item_effects is None:
         raise ValueError("X is None, so nothing tells items apart; give item_effects, or a BradleyTerryGP as model")
     if model is not None:
@@ -62,7 +63,7 @@ def start_from(
     if n_items is None:
         raise ValueError("X is None, so say how many items there are: n_items=")
     if as_whole(n_items, "n_items") < 2:
-        raise ValueError("n_items is 1; at least two items are needed to form a pair")
+        raise ValueError("there is only one item; at least two items are needed to form a pair")
     # Without features all items are the same, in one column.
     return Start(from_array(np.zeros((n_items, 1))), None, 1.0, item_effects)
 

@@ -270,7 +270,7 @@ def test_a_campaign_without_features_from_its_first_pair_to_its_ranking(run, fol
 def test_without_features_only_what_knows_effects_designs_rounds(run, folder):
     code, _, err = run(*WITHOUT, "--objective", "d-optimal")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--objective d-optimal designs by features, and there are none; leave it out" in err
+    assert "--objective='d-optimal' designs by features, and there are none; leave it out" in err
     assert run(*WITHOUT, "--objective", "random")[0] == 0
     pd.DataFrame({"id": ["a", "b"], "sound": ["a.mp3", "b.mp3"]}).to_csv("sounds.csv", index=False)
     code, _, err = run("campaign create s.db --items sounds.csv --question Which? --show audio:sound")
@@ -327,11 +327,11 @@ def test_labels_are_kept_as_plus_and_minus_one(run):
     for more, told in (
         (
             ["--labels", "labels.csv"],
-            "'high' and 'low' are words, and nothing says which is the better; say it, with --better 'high'",
+            "'high' and 'low' are words, and nothing says which is the better; name it, for example 'high'",
         ),
         (
             ["--labels", "labels.csv", "--better", "hi"],
-            "--better 'hi' is none of the labels, which are 'high' and 'low'",
+            "--better='hi' is none of the labels, which are 'high' and 'low'",
         ),
         (["--better", "high"], "--better names one of the labels of --labels"),
     ):

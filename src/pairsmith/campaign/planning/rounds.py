@@ -23,6 +23,7 @@ from pairsmith.criteria import CRITERIA
 from pairsmith.criteria.random import draw
 from pairsmith.data.arrays import Bools, Ints
 from pairsmith.data.candidates import Remaining, WithinGroups, remaining_pairs
+from pairsmith.data.errors import ArgumentError
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.selection.select import Selection, select
 
@@ -132,7 +133,7 @@ def next_pairs(
     A criterion that uses a linear model gives way to d-optimal before the first label or answer.
     """
     if k < 1:
-        raise ValueError(f"k must be at least 1, got {k}")
+        raise ArgumentError("k", f" must be at least 1, got {k}")
     objective = DEFAULT if objective is None else objective
     criterion = CRITERIA.get(objective)
     # Only BradleyTerryGP knows what another answer to the same pair is worth.

@@ -32,6 +32,7 @@ from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.campaign.store.wordings import check_questions, checked_instructions
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.arrays import Ints
+from pairsmith.data.errors import ArgumentError
 from pairsmith.data.names import quoted
 from pairsmith.data.options import as_name
 from pairsmith.files.formats import read_table
@@ -96,7 +97,7 @@ def create(
     times = 1 if answers_per_pair == "auto" else answers_per_pair
     for name, value in (("k", k), ("answers_per_pair", times), ("max_per_item", max_per_item)):
         if value is not None and not 1 <= value <= MOST:
-            raise ValueError(f"{name} must be at least 1 and at most {MOST:,}, got {value}")
+            raise ArgumentError(name, f" must be at least 1 and at most {MOST:,}, got {value}")
     if not 0 <= random_share <= 1:
         raise ValueError(f"random_share must be between 0 and 1, got {random_share}")
     if not 0 <= viewing_seconds <= 60:
@@ -155,9 +156,11 @@ def _check_objective(objective: str, items: Items, answers_per_pair: int | str) 
     """Refuse what rounds cannot be designed by."""
     under_effects = CRITERIA[as_name(objective, "objective", CRITERIA)].only_effects
     if answers_per_pair == "auto" and not under_effects:
-        raise ValueError(f"answers_per_pair='auto' is for objective='order'; give a number for {objective!r}")
+        raise ArgumentError(
+            "answers_per_pair", f"='auto' is for the objective 'order'; give a number for {objective!r}"
+        )
     if items.features.shape[1] == 0 and not under_effects and objective != "random":
-        raise ValueError(f"objective={objective!r} designs by features, and there are none; leave it out")
+        raise ArgumentError("objective", f"={objective!r} designs by features, and there are none; leave it out")
 
 
 def _first_round(items: StoredItems, settings: CampaignOptions, progress: bool) -> Round | None:
