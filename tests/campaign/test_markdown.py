@@ -115,4 +115,5 @@ def test_time_grows_in_proportion_to_the_length(piece):
         render.__wrapped__(piece * (length // len(piece)) + "\na" * (length // 4))
         return time.process_time() - began
 
-    assert seconds(100_000) < 2.5 * 10 * min(seconds(10_000) for _ in range(2))  # in proportion it is 10, squared 100
+    allowed = 2.5 * 10 * min(seconds(10_000) for _ in range(2))  # in proportion it is 10, squared 100
+    assert any(seconds(100_000) < allowed for _ in range(3))  # other processes may slow one try down

@@ -93,6 +93,8 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
     def _learn(self, evidence: Evidence, use: Bools, ridge: float) -> None:
         """Set the estimate and its posterior from these rows of the evidence."""
         self.coef_, factor = minimise(*evidence.part(use), ridge)
+        # Signs of rows depend on which item of a pair came first; without them equal evidence gives equal files.
+        factor = np.where(np.diag(factor) < 0, -1.0, 1.0)[:, None] * factor
         self.covariance_root_ = solve_triangular(factor, np.eye(len(factor)))
 
     def decision_function(self, X: Any) -> Floats:
