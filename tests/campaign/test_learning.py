@@ -13,7 +13,7 @@ from pairsmith.campaign.learning import evidence, fit_linear, fit_model
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store.answers import add as add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
-from pairsmith.cli.fitting import campaign_evidence
+from pairsmith.cli.fit import read_campaign_evidence
 from support.campaigns import answer_next, answers_of, invite_people
 
 
@@ -78,7 +78,7 @@ def test_graded_answers_weigh_in_both_models(tmp_path, make):
     without = replace(snapshot, answers=snapshot.answers.assign(strength=""))
     assert not np.allclose(scores, fit_linear(without).decision_function(snapshot.features))
     assert "sample_weight" not in evidence(without)
-    assert campaign_evidence(store.target)[2].tolist() == [1, 1, *np.where(much, 1.75, 0.75)]
+    assert read_campaign_evidence(store.target).weights.tolist() == [1, 1, *np.where(much, 1.75, 0.75)]
 
 
 def test_the_order_of_answers_from_elsewhere_is_no_side(tmp_path, make):

@@ -19,16 +19,16 @@ def fitted(X):
 def test_features_are_brought_into_the_order_of_the_model():
     model = fitted(FEATURES)
     other = FEATURES.assign(c=7.0)[["c", "b", "a"]]
-    pd.testing.assert_frame_equal(inputs.matching(model, other), FEATURES)
+    pd.testing.assert_frame_equal(inputs.match_features(model, other), FEATURES)
     with pytest.raises(ValueError, match="the items have no column 'a', which the model was fitted to"):
-        inputs.matching(model, FEATURES[["b"]])
+        inputs.match_features(model, FEATURES[["b"]])
 
 
 def test_without_names_the_number_of_features_has_to_be_right():
     model = fitted(FEATURES.to_numpy())
-    assert inputs.matching(model, FEATURES) is FEATURES
+    assert inputs.match_features(model, FEATURES) is FEATURES
     with pytest.raises(ValueError, match="the items have 1 features, but the model was fitted to 2"):
-        inputs.matching(model, FEATURES[["b"]])
+        inputs.match_features(model, FEATURES[["b"]])
 
 
 def test_models_of_either_kind_are_read(tmp_path):
@@ -40,14 +40,14 @@ def test_models_of_either_kind_are_read(tmp_path):
 
 
 def test_numbers_among_the_options():
-    assert inputs.as_number("1e-3", "--ridge") == 1e-3
+    assert inputs.parse_number("1e-3", "--ridge") == 1e-3
     with pytest.raises(ValueError, match="--ridge must be a positive number or auto, got 'much'"):
-        inputs.as_number("much", "--ridge")
+        inputs.parse_number("much", "--ridge")
 
 
 def test_a_cluster_is_made_only_where_one_is_named(monkeypatch):
-    with inputs.cluster(None) as client:
+    with inputs.dask_client(None) as client:
         assert client is None
     monkeypatch.setattr(inputs, "find_spec", lambda name: None if name == "distributed" else sys)
     with pytest.raises(ValueError, match=r"--dask needs Dask; pip install 'pairsmith\[distributed\]'"):
-        inputs.cluster("local:2").__enter__()
+        inputs.dask_client("local:2").__enter__()

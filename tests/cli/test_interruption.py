@@ -75,9 +75,9 @@ def test_interrupting_the_command_says_how_to_go_on(tmp_path, number, code, word
 @pytest.fixture
 def begun():
     """A command has begun; whatever the test does to it is forgotten afterwards."""
-    interruption.forget()
+    interruption.reset()
     yield
-    interruption.forget()
+    interruption.reset()
 
 
 def stop(checkpoint):
@@ -86,22 +86,22 @@ def stop(checkpoint):
 
 
 def test_what_is_left_is_told_by_whoever_left_it(begun):
-    assert interruption.told() == ("Interrupted. Nothing was written.", 130)
+    assert interruption.describe() == ("Interrupted. Nothing was written.", 130)
     with pytest.raises(KeyboardInterrupt):
         stop(None)
-    assert interruption.told() == ("Interrupted. Nothing was written.", 130)
+    assert interruption.describe() == ("Interrupted. Nothing was written.", 130)
     with pytest.raises(KeyboardInterrupt):
         stop(Path("run.json"))
     told = "The pairs picked so far are in run.json; the same command goes on from there."
-    assert interruption.told() == (f"Interrupted. {told}", 130)
-    interruption.forget()
-    assert interruption.told() == ("Interrupted. Nothing was written.", 130)
+    assert interruption.describe() == (f"Interrupted. {told}", 130)
+    interruption.reset()
+    assert interruption.describe() == ("Interrupted. Nothing was written.", 130)
 
 
 def test_a_command_that_ended_well_leaves_nothing_to_tell(begun):
     with interruption.resumable(Path("run.json")):
         pass
-    assert interruption.told() == ("Interrupted. Nothing was written.", 130)
+    assert interruption.describe() == ("Interrupted. Nothing was written.", 130)
 
 
 def end_by(number):
@@ -115,7 +115,7 @@ def test_to_be_terminated_is_to_be_interrupted(begun, number, code):
     try:
         with pytest.raises(KeyboardInterrupt):
             end_by(number)
-        assert interruption.told() == ("Terminated. Nothing was written.", code)
+        assert interruption.describe() == ("Terminated. Nothing was written.", code)
         assert signal.getsignal(number) == signal.SIG_DFL
     finally:
         signal.signal(number, before)
@@ -129,7 +129,7 @@ def test_a_handler_that_is_there_is_left_alone(begun):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert heard == [signal.SIGTERM]
-    assert interruption.told()[1] == 130
+    assert interruption.describe()[1] == 130
 
 
 def test_threads_set_no_handlers(begun):

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pairsmith.campaign import counted
 from pairsmith.campaign.store.store import Store
 from pairsmith.cli import output
 from pairsmith.files.items import read_items
@@ -138,10 +139,10 @@ def test_places_for_files_are_checked_before_any_work(tmp_path):
         ("nowhere/pairs.csv", "there is no folder"),
     ):
         with pytest.raises(ValueError, match=re.escape(told)):
-            output.check_writable(tmp_path / name, [tmp_path / "items.csv", None])
-    output.check_writable(tmp_path / "pairs.csv", [tmp_path / "items.csv"])
+            output.check_table_path(tmp_path / name, [tmp_path / "items.csv", None])
+    output.check_table_path(tmp_path / "pairs.csv", [tmp_path / "items.csv"])
     with pytest.raises(ValueError, match=r"--plot .*use \.png, \.svg"):
-        output.check_place(tmp_path / "plot.csv", [], (".png", ".svg"))
+        output.check_path(tmp_path / "plot.csv", [], (".png", ".svg"))
 
 
 def test_standard_output_by_any_of_its_names():
@@ -152,7 +153,7 @@ def test_standard_output_by_any_of_its_names():
 
 
 def test_one_is_not_counted_in_the_plural():
-    assert [output.counted(number, "pair") for number in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]
+    assert [counted(number, "pair") for number in (0, 1, 2)] == ["0 pairs", "1 pair", "2 pairs"]
 
 
 def test_a_plot_of_ids_in_any_script_warns_once_at_most(folder, run):

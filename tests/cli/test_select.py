@@ -13,7 +13,9 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
+from pairsmith.cli import select
 from pairsmith.criteria import CRITERIA
+from pairsmith.files.items import read_items
 from pairsmith.paper.greedy import ALGORITHMS
 from support.commands import refused
 from support.oracle import assert_greedy, pairs_within
@@ -232,3 +234,28 @@ def test_effects_of_items_a_fitted_model_and_no_features(run, answered):
     assert refused(run("select noted.csv -k 2 --no-features"), refusal)
     assert refused(run("select items.csv -k 2 --no-features --features f_1"), "--no-features leaves nothing for")
     assert refused(run("select items.csv -k 2 --item-effects 0"), "--item-effects must be a positive number")
+
+
+def test_select_reads_who_won_as_fit_does(run, tmp_path):
+    pd.DataFrame({"id": range(1, 6), "x": [1.0, 4.0, 9.0, 16.0, 25.0]}).to_csv("five.csv", index=False)
+    (tmp_path / "won.csv").write_text("rater,winner,loser\n1,2,3\n1,5,4\n")
+    (tmp_path / "pairs.csv").write_text("first,second\n2,3\n4,5\n")
+    for option in ("--answers", "--candidates"):
+        assert run(f"select five.csv -k 2 {option} won.csv") == run(f"select five.csv -k 2 {option} pairs.csv")
+    (tmp_path / "odd.csv").write_text("rater,left,right\n1,2,3\n")
+    for option in ("--answers", "--candidates"):
+        assert refused(run(f"select five.csv -k 1 {option} odd.csv"), "or winner and loser; found rater, left, right")
+    assert refused(run("fit five.csv odd.csv -o m.json"), "or winner and loser; found rater, left, right")
+
+
+def test_the_model_of_order_is_fitted_to_labels_and_answers_and_leaves_the_pairs(run, answered):
+    table = read_items(Path("items.csv"), "id", ["f_*"])
+    known = select.read_evidence(table, None, None, [Path("outcomes.csv")], needs_fit=True)
+    counts, pairs, outcomes = known.pop("counts"), known["comparisons"], known["outcomes"]
+    heavy = np.where(np.arange(len(pairs)) < 5, 3.0, counts)
+    found = select.fit_evidence(table, known, heavy)
+    assert list(known) == ["comparisons"]
+    expected = ps.BradleyTerryGP().fit(table.features, comparisons=pairs, outcomes=outcomes, sample_weight=heavy)
+    np.testing.assert_allclose(found.decision_function(table.features), expected.decision_function(table.features))
+    prior = select.fit_evidence(table, {}, None)
+    assert prior.learned_.count() == 0

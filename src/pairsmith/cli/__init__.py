@@ -1,23 +1,22 @@
-"""The command line: parse, call the library, print.
+"""The command line: parse options, call the library, print.
 
-    select            pairsmith select; selecting: behind its options
-    model             pairsmith fit and rank; fitting: behind the options of fit
+    select            pairsmith select
+    fit, rank         pairsmith fit and rank
+    forecast          pairsmith forecast
     features          pairsmith features
-    forecast           pairsmith forecast
-    campaign          pairsmith campaign: create, export, import, repair; creating: behind the options of create
-    campaign_goals    pairsmith campaign: when it ends, and its state
-    campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
-    campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy
-    serve             pairsmith serve and demo-campaign; serve_folder: of all campaigns of a folder
+    serve             pairsmith serve and demo-campaign
     judge             pairsmith judge
     data              pairsmith data
-    opening           what every command on a campaign begins with: the campaign, opened
-    inputs            what several commands read: model files, numbers, a cluster
-    output            tables, summaries and plots
-    interruption      what a command that is stopped leaves behind
+    campaign          pairsmith campaign create; creating: the checks and sentences of create
+    campaign_data     pairsmith campaign: items and answers
+    campaign_goals    pairsmith campaign: goals, state, wording and gold pairs
+    campaign_people   pairsmith campaign: invites, trust and raters
+    inputs            shared: options, tables of items, model files, campaigns
+    output            shared: tables, summaries and plots
+    interruption      shared: what an interrupted command leaves behind
 
-Here: the app that they join, and main(), which turns what users got wrong into one line. Modules load the library when
-a command runs, so that --help is quick.
+This module joins the commands into one app. Its main() turns users' mistakes into one line on standard error. Modules
+import the library only when a command runs, so that --help is quick.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from typing import Annotated
 
 import typer
 
-from pairsmith.cli import campaign, data, features, forecast, interruption, judge, model, select, serve
+from pairsmith.cli import campaign, data, features, fit, forecast, interruption, judge, rank, select, serve
 from pairsmith.data.errors import ArgumentError
 from pairsmith.data.names import printable
 
-OPTIONS = {  # the options by which users give the arguments of library functions
+OPTIONS = {  # for each argument of the library, the option that sets it
     "algorithm": "--algorithm",
     "answers_per_pair": "--answers-per-pair",
     "better": "--better",
@@ -63,9 +62,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(cls=select.Command)(select.select)
-app.command()(model.fit)
-app.command()(model.rank)
+app.command(cls=select.SelectCommand)(select.select)
+app.command()(fit.fit)
+app.command()(rank.rank)
 app.command()(features.features)
 app.command()(forecast.forecast)
 app.command()(serve.serve)
@@ -76,19 +75,21 @@ app.add_typer(data.data, name="data")
 
 
 def main() -> None:
-    """Run the command line: whatever the user got wrong is one line on standard error and exit code 2."""
-    _take_closed_streams()
-    interruption.forget()
+    """Run the command line. A user's mistake becomes one line on standard error and exit code 2."""
+    _replace_closed_streams()
+    interruption.reset()
     try:
         with interruption.until_terminated(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.simplefilter("ignore", DeprecationWarning)  # pyparsing's, for old matplotlib, are of both kinds
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # pyparsing, under old matplotlib, warns with a class of both kinds
             warnings.showwarning = lambda text, *_args, **_more: print(printable(f"Warning: {text}"), file=sys.stderr)
             code = app(prog_name="pairsmith", standalone_mode=False)
     except typer.TyperException as error:  # a wrong option or argument
         code = _complain(error.format_message())
-    except BrokenPipeError:  # the reader of our output has gone: no concern of ours
+    except BrokenPipeError:  # the reader of our output has stopped, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except OSError as error:
@@ -101,16 +102,16 @@ def main() -> None:
         code = _complain("there is not enough memory for this; see --algorithm")
     except KeyboardInterrupt:
         code = 130
-    if code == 130:  # from typer, or from above
-        message, code = interruption.told()
+    if code == 130:  # typer or the handler above saw an interruption
+        message, code = interruption.describe()
         print(printable(message), file=sys.stderr)
     sys.exit(code or 0)
 
 
-def _take_closed_streams() -> None:
-    """Put the null device where standard streams are closed: a file that we open must not get their numbers.
+def _replace_closed_streams() -> None:
+    """Open the null device for closed standard streams, so that no file we open gets their descriptors.
 
-    sys.stdout stays None, which says that nobody reads what would be written there.
+    sys.stdout stays None to show that nobody reads standard output.
     """
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
@@ -120,11 +121,11 @@ def _take_closed_streams() -> None:
             else:
                 os.close(opened)
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  to the end
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  open until the process ends
 
 
 def _complain(message: str) -> int:
-    if message:  # none where help was printed instead
+    if message:  # empty if help was printed instead
         print(printable(f"Error: {' '.join(message.split())}"), file=sys.stderr)
     return 2
 

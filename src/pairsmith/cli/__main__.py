@@ -1,4 +1,4 @@
-"""python -m pairsmith.cli is the command pairsmith."""
+"""Run the command pairsmith as python -m pairsmith.cli."""
 
 from pairsmith.cli import main
 

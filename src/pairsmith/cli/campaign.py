@@ -1,18 +1,16 @@
-"""The commands that make a campaign, take answers out of it and put answers in."""
+"""pairsmith campaign: create, and the other commands on campaigns joined to it."""
 
 from __future__ import annotations
 
-import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pairsmith.campaign import counted, is_url
+from pairsmith.campaign import is_url
 from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
-from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people, creating
+from pairsmith.cli import campaign_data, campaign_goals, campaign_people, creating
 from pairsmith.cli.inputs import (
     Dimensions,
     IdColumn,
@@ -21,11 +19,13 @@ from pairsmith.cli.inputs import (
     NoFeatures,
     TextColumns,
     TextEmbedding,
-    as_answers_per_pair,
-    making,
+    check_app_installed,
+    display_name,
+    parse_answers_per_pair,
     read_instructions,
+    recipe_options,
 )
-from pairsmith.cli.opening import Campaign, WhichQuestion, needs_app, open_campaign, say, shown, which_question
+from pairsmith.cli.output import say
 
 campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
 
@@ -154,7 +154,7 @@ def create(
     [bold]pairsmith campaign create retina.db --items items.csv --features 'f_*' --show image:path -k 200
     --question 'Which eye looks worse?'[/bold]
     """
-    needs_app()
+    check_app_installed()
     from pairsmith.campaign.answering import gold as golden
     from pairsmith.campaign.setup import create as creation
     from pairsmith.campaign.store.wordings import check_questions
@@ -167,8 +167,8 @@ def create(
     creating.check_numbers(objective, lease, random_share, viewing, rate)
     features_named = bool(features or text or image)
     creating.check_companions(media, better, labels, no_features and features_named, gold, rate)
-    times = as_answers_per_pair(answers_per_pair)
-    how = making(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
+    times = parse_answers_per_pair(answers_per_pair)
+    how = recipe_options(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None
     if labels is not None:  # looked at before features are made, which takes its time
@@ -207,165 +207,25 @@ def create(
     )
     creating.say_what_was_made(target, table, count, by_choice=bool(text or image))
     if known:
-        say(campaign_goals.gold_pairs(len(known), rate or 0.0))
-    say(f"Label them with: pairsmith serve {shown(target)}")
+        say(campaign_goals.describe_gold(len(known), rate or 0.0))
+    say(f"Label them with: pairsmith serve {display_name(target)}")
 
 
-@campaign.command("export")
-def export_answers(
-    target: Campaign,
-    kind: Annotated[
-        str,
-        typer.Option("--format", help="csv, jsonl, parquet, choix, label-studio, dpo or argilla.", metavar="FORMAT"),
-    ] = "csv",
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="Where to write them. Default: answers.csv, answers-dpo.jsonl and so on."),
-    ] = None,
-    raw: Annotated[
-        bool,
-        typer.Option("--raw", help="In csv, leave texts as they are that a spreadsheet would take for formulas."),
-    ] = False,
-    every: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="With answers struck out and those of excluded raters; the column status tells which."
-        ),
-    ] = False,
-    each: Annotated[
-        bool, typer.Option("--each", help="In dpo, a row for each answer. Default: for each pair, by majority.")
-    ] = False,
-    conversational: Annotated[
-        bool, typer.Option("--conversational", help="In dpo, messages of a user and an assistant instead of texts.")
-    ] = False,
-    question: WhichQuestion = None,
-) -> None:
-    """Write the answers that count to a file; dpo also as .parquet, by the name of the file.
-
-    [bold]pairsmith campaign export retina.db --format csv -o answers.csv[/bold]
-    """
-    needs_app()
-    from pairsmith.campaign.answering import corrections
-    from pairsmith.campaign.exchange import files as exchange
-    from pairsmith.files.write import descriptor
-
-    if kind not in exchange.ENDINGS:
-        raise ValueError(f"--format: {kind!r} is unknown; choose one of {', '.join(exchange.ENDINGS)}")
-    if every and kind not in exchange.TABLES:
-        raise ValueError(f"--all marks answers in a column, which {kind} has not; use {', '.join(exchange.TABLES)}")
-    if (each or conversational) and kind != "dpo":
-        raise ValueError(f"{'--each' if each else '--conversational'} is of --format dpo; leave it out")
-    name = "answers" if kind in exchange.TABLES else f"answers-{kind}"  # two formats have the same ending
-    path = output or Path(f"{name}{exchange.ENDINGS[kind]}")
-    if output is None and path.exists():
-        raise ValueError(f"{path} is there already; name it with -o to replace it, or another file")
-    if (path.suffix == ".parquet" or kind == "parquet") and find_spec("pyarrow") is None:
-        raise ValueError(f"{path} needs pyarrow; pip install 'pairsmith[data]'")
-    if path.is_dir() or not path.parent.is_dir():
-        raise ValueError(f"--output {path}: this is no place for a file; name one in a folder that exists")
-    if os.path.realpath(path) == os.path.realpath(target):
-        raise ValueError(f"--output {path} is the campaign itself; choose another")
-    with open_campaign(target, changes=False) as store:
-        which = None if question is None and kind in exchange.TABLES else which_question(store, question)
-        told = exchange.export_answers(store, kind, path, raw, every, each, conversational, which)
-        with store.reading() as connection:
-            struck, excluded = corrections.left_out(connection)
-    # Where the answers go to standard output, this does not go among them.
-    to = sys.stderr if descriptor(path) == 1 else sys.stdout
-    say(f"Wrote {told}", to)
-    if struck + excluded and not every:
-        say(f"Left out: {struck} struck out, {excluded} of excluded raters; --all has them", to)
-
-
-@campaign.command()
-def comments(target: Campaign) -> None:
-    """Print the comments of people, those on pairs that they skipped too.
-
-    [bold]pairsmith campaign comments retina.db[/bold]
-    """
-    with open_campaign(target, changes=False) as store:
-        from pairsmith.campaign.reporting.browse import commented
-
-        several = len(store.settings.questions) > 1
-        with store.reading() as connection:
-            found = commented(connection)
-    for row in found:
-        to = f", question {row.question + 1}" if several else ""
-        say(f"{row.rater}, {row.left} | {row.right}{to}, {row.choice}: {' '.join(row.comment.split())}")
-    if not found:
-        say("No comments yet.")
-
-
-@campaign.command("import")
-def import_answers(
-    target: Campaign,
-    answers: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Tables with first, second and outcome, or winner and loser (also question, rater, left, seconds,"
-            " time, strength, comment); or Label Studio's JSON, whose tasks have left_id and right_id.",
-            metavar="ANSWERS...",
-        ),
-    ],
-    question: WhichQuestion = None,
-) -> None:
-    """Add answers that were made elsewhere. The same file twice counts once.
-
-    With several questions, --question says which one answers are to that have no column question.
-
-    An answer that says neither who gave it nor when is taken for one that is there already, if there is one like it.
-
-    [bold]pairsmith campaign import retina.db answers.csv[/bold]
-    """
-    needs_app()
-    from pairsmith.campaign.exchange import files as exchange
-
-    with open_campaign(target) as store:
-        which = None if question is None else which_question(store, question)
-        for path in answers:
-            count, new = exchange.import_answers(store, path, which)
-            say(f"{path}: {counted(count, 'answer')}, {new} of them new.")
-
-
-@campaign.command()
-def repair(
-    target: Campaign,
-    better: Annotated[
-        str | None, typer.Option(help="The better one of the two labels, where they are words.", metavar="LABEL")
-    ] = None,
-) -> None:
-    """Mend answers that compare an item with itself, as an earlier version stored some imports. Nothing is deleted.
-
-    [bold]pairsmith campaign repair retina.db[/bold]
-    """
-    needs_app()
-    from pairsmith.campaign.store.repair import labels_to_numbers, repair_answers
-
-    with open_campaign(target) as store:
-        if better is not None:
-            changed = labels_to_numbers(store, better)
-            verb = "is a number" if changed == 1 else "are numbers"
-            print(f"{shown(target)}: {counted(changed, 'label')} {verb} now, 1 the better.")
-        restored, aside = repair_answers(store)
-    if restored + aside == 0:
-        print(f"{shown(target)}: nothing to repair.")
-        return
-    print(f"{shown(target)}: {counted(restored, 'answer')} restored, {aside} set aside.")
-    if aside:
-        print("Of those set aside the second item is not known: import the file that they came from again.")
-
-
+campaign.command("export")(campaign_data.export_answers)
+campaign.command()(campaign_data.comments)
+campaign.command("import")(campaign_data.import_answers)
+campaign.command()(campaign_data.repair)
 campaign.command()(campaign_people.invite)
 campaign.command()(campaign_people.revoke)
 campaign.command("people")(campaign_people.list_people)
 campaign.command("trust")(campaign_people.confirm_trust)
 for command in (
-    campaign_corrections.raters,
-    campaign_corrections.exclude,
-    campaign_corrections.include,
-    campaign_corrections.edit,
-    campaign_corrections.add,
-    campaign_corrections.backup,
+    campaign_people.raters,
+    campaign_people.exclude,
+    campaign_people.include,
+    campaign_goals.edit,
+    campaign_data.add,
+    campaign_data.backup,
     campaign_goals.goals,
     campaign_goals.pause,
     campaign_goals.resume,

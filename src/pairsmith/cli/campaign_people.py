@@ -1,72 +1,98 @@
-"""Commands for who takes part in a campaign, and whether its maker is trusted."""
+"""Commands for the people of a campaign: invites, trust, how well raters answer, and whose answers count."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pairsmith.campaign import counted
-from pairsmith.cli.opening import Campaign, needs_app, open_campaign, say, shown
+from pairsmith.cli.inputs import (
+    Campaign,
+    WhichQuestion,
+    check_app_installed,
+    display_name,
+    nothing_to_learn,
+    open_campaign,
+    question_index,
+)
+from pairsmith.cli.output import say
+from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from pairsmith.campaign.store.store import Store
 
-HERE = "http://127.0.0.1:8000"  # where `pairsmith serve` serves by default
+Names = Annotated[list[str], typer.Argument(help="The names of raters.", metavar="NAME...")]
+LOCAL_URL = "http://127.0.0.1:8000"  # the default of pairsmith serve
 
 
 def invite(
     target: Campaign,
-    names: Annotated[list[str] | None, typer.Argument(help="Whom to invite: a name each.", metavar="[NAME...]")] = None,
-    dashboard: Annotated[bool, typer.Option("--dashboard", help="To the dashboard instead of labelling.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="The names of the people to invite.", metavar="[NAME...]")
+    ] = None,
+    dashboard: Annotated[
+        bool, typer.Option("--dashboard", help="Invite to the dashboard, as organisers, instead of as raters.")
+    ] = False,
     url: Annotated[
         str | None,
         typer.Option(
-            help=f"The address at which people reach the server. Default: {HERE}, which only this machine can open.",
+            help=f"The address at which people reach the server. Default: {LOCAL_URL}, which only this machine can"
+            " open.",
             metavar="URL",
         ),
     ] = None,
     quota: Annotated[
-        int | None, typer.Option(help="They are done after so many answers.", metavar="COUNT", min=1, max=10**9)
+        int | None,
+        typer.Option(
+            help="The number of answers after which these raters are done.", metavar="COUNT", min=1, max=10**9
+        ),
     ] = None,
     enrol: Annotated[
         int | None,
-        typer.Option(help="One link instead, by which so many people invite themselves with a name.", metavar="COUNT"),
+        typer.Option(
+            help="Make one link instead, through which this many people can join under a name that they choose.",
+            metavar="COUNT",
+        ),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Make new links for people who have one; the old links stop working.")
+        bool,
+        typer.Option("--again", help="Make new links for people who have one already; their old links stop working."),
     ] = False,
 ) -> None:
-    """Make invite links, which are shown once. They are needed wherever the campaign is served beyond this machine.
+    """Make invite links, which are printed only once. Everybody who is not on this machine needs one.
 
     [bold]pairsmith campaign invite retina.db anna ben --url https://label.example.org[/bold]
     """
-    address = HERE if url is None else url.rstrip("/")
+    address = LOCAL_URL if url is None else url.rstrip("/")
     scheme, _, server = address.partition("://")
     if scheme not in ("http", "https") or not server or not server.isprintable() or " " in server:
         raise ValueError(f"--url {url!r} is not of the form https://label.example.org")
     if (enrol is None) == (not names):
         raise ValueError("name the people to invite, or give --enrol with their number, and not both")
     if quota is not None and (dashboard or enrol is not None):
-        raise ValueError("--quota is of raters by name; everybody's is that of pairsmith campaign goals --quota")
+        raise ValueError(
+            "--quota is for raters invited by name; pairsmith campaign goals --quota sets it for everybody"
+        )
     if dashboard and enrol is not None:
         raise ValueError("--enrol is for raters; invite to the --dashboard by name")
     if again and enrol is not None:
         raise ValueError("--again is for people by name; --enrol makes one more link")
-    needs_app()
-    from pairsmith.campaign.people import enrolment
-    from pairsmith.campaign.people import invites as people
+    check_app_installed()
+    from pairsmith.campaign.people import enrolment, invites
 
     role, path = ("organiser", "organise") if dashboard else ("rater", "join")
-    invited = [people.check_name(name) for name in names or ()]
+    invited = [invites.check_name(name) for name in names or ()]
     with open_campaign(target) as store:
         if enrol is not None:
             say(f"{counted(enrol, 'place')}: {address}/enrol/{enrolment.open_places(store, enrol)}")
         else:
-            for name, token in zip(invited, people.invite_all(store, invited, role, quota, again), strict=True):
+            for name, token in zip(invited, invites.invite_all(store, invited, role, quota, again), strict=True):
                 say(f"{name}: {address}/{path}/{token}")
     if url is None:
         repeat = "repeat the command with --again" if enrol is None else "make another"
@@ -79,36 +105,38 @@ def invite(
 
 def revoke(
     target: Campaign,
-    names: Annotated[list[str] | None, typer.Argument(help="Whose links.", metavar="[NAME...]")] = None,
-    enrol: Annotated[bool, typer.Option("--enrol", help="The links by which people invite themselves.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="The people whose links to revoke.", metavar="[NAME...]")
+    ] = None,
+    enrol: Annotated[
+        bool, typer.Option("--enrol", help="Revoke the links through which people join by themselves.")
+    ] = False,
 ) -> None:
-    """Make invite links worthless. Answers given stay, and so do people who came by a link for many."""
+    """Revoke invite links. Answers stay, and so do people who have joined through a link for many."""
     if not names and not enrol:
         raise ValueError("name the people whose links to revoke, or give --enrol")
-    needs_app()
-    from pairsmith.campaign.people import enrolment
-    from pairsmith.campaign.people import invites as people
+    check_app_installed()
+    from pairsmith.campaign.people import enrolment, invites
 
     with open_campaign(target) as store:
-        invited = [name for good in (True, False) for name, _ in people.invited(store, good)]
-        for name in names or ():  # all of them, before the first is revoked
+        invited = [name for good in (True, False) for name, _ in invites.invited(store, good)]
+        for name in names or ():  # check all names before the first is revoked
             if name not in invited:
                 raise ValueError(f"{name!r} has no invite; invited: {', '.join(invited) or 'nobody'}")
         if enrol:
             say(f"{counted(enrolment.close(store), 'place')} revoked.")
         for name in names or ():
-            people.revoke(store, name)
+            invites.revoke(store, name)
             say(f"{name}: revoked.")
 
 
 def list_people(target: Campaign) -> None:
-    """Who has an invite."""
-    needs_app()
-    from pairsmith.campaign.people import enrolment
-    from pairsmith.campaign.people import invites as people
+    """List the people who have an invite."""
+    check_app_installed()
+    from pairsmith.campaign.people import enrolment, invites
 
     with open_campaign(target, changes=False) as store:
-        good, void = people.invited(store), people.invited(store, confirmed=False)
+        good, void = invites.invited(store), invites.invited(store, confirmed=False)
         places = enrolment.all_places(store)
     for name, role in good:
         say(f"{role}  {name}")
@@ -117,20 +145,22 @@ def list_people(target: Campaign) -> None:
     if places:
         say(f"{counted(places, 'place')} left by link")
     if not good and not void and not places:
-        say(f"Nobody is invited yet: pairsmith campaign invite {shown(target)} NAME")
+        say(f"Nobody is invited yet: pairsmith campaign invite {display_name(target)} NAME")
 
 
 def confirm_trust(
     target: Campaign,
     media: Annotated[
         Path | None,
-        typer.Option(help="Where its files are, if not where they were when it was made.", metavar="FOLDER"),
+        typer.Option(
+            help="The folder of its files, if they have moved since the campaign was created.", metavar="FOLDER"
+        ),
     ] = None,
     invites: Annotated[
-        bool, typer.Option("--invites/--no-invites", help="Whether its invite links are good, or revoked.")
+        bool, typer.Option("--invites/--no-invites", help="Keep its invite links valid, or revoke them.")
     ] = True,
 ) -> None:
-    """Confirm a campaign that another user or machine made: the folder it shows files of, and its invite links.
+    """Confirm a campaign that another user or machine made: the folder that it shows files from, and its invites.
 
     [bold]pairsmith campaign trust retina.db --media pictures[/bold]
     """
@@ -139,7 +169,7 @@ def confirm_trust(
 
 
 def confirm(store: Store, media: Path | None = None, invites: bool = True) -> None:
-    """Make a campaign this user's own, and say what that means."""
+    """Make a campaign this user's own, and print which files it shows and whom it lets in."""
     from pairsmith.campaign.people import trust
     from pairsmith.campaign.store.media import MediaError, open_file
 
@@ -150,10 +180,10 @@ def confirm(store: Store, media: Path | None = None, invites: bool = True) -> No
     folder = os.path.realpath(named) if files and named else None
     if files and not (folder and os.path.isdir(folder)):
         raise ValueError(
-            f"{shown(store.target)} shows {counted(len(files), 'file')} of {folder or 'no folder'}, which is not there;"
-            f" say where {'it is' if len(files) == 1 else 'they are'} with --media"
+            f"{display_name(store.target)} shows {counted(len(files), 'file')} of {folder or 'no folder'}, which is not"
+            f" there; say where {'it is' if len(files) == 1 else 'they are'} with --media"
         )
-    for line in wants(store, folder, invites):
+    for line in describe_access(store, folder, invites):
         say(line)
     for kind, path in files:
         try:
@@ -161,17 +191,107 @@ def confirm(store: Store, media: Path | None = None, invites: bool = True) -> No
         except MediaError as error:
             say(f"Warning: {path} {error}", sys.stderr)
     trust.confirm(store, folder, invites)
-    say(f"Confirmed {shown(store.target)}.")
+    say(f"Confirmed {display_name(store.target)}.")
 
 
-def wants(store: Store, folder: str | None, invites: bool = True) -> list[str]:
-    """What a campaign shows and whom it lets in, a line each."""
+def describe_access(store: Store, folder: str | None, invites: bool = True) -> list[str]:
+    """Say in a line each which files a campaign shows and whom it lets in."""
     from pairsmith.campaign.people import enrolment, trust
-    from pairsmith.campaign.people import invites as people
+    from pairsmith.campaign.people import invites as invite_links
 
     files = len(trust.files(store))
-    names = ", ".join(f"{name} ({role})" for good in (True, False) for name, role in people.invited(store, good))
+    names = ", ".join(f"{name} ({role})" for good in (True, False) for name, role in invite_links.invited(store, good))
     lines = [f"  shows {counted(files, 'file')} of {folder}"] if files else []
     if places := sum(enrolment.all_places(store, good) for good in (True, False)):
         names += f"{', ' if names else ''}{counted(places, 'place')} for whoever has the link"
     return lines + ([f"  {'lets in by invite link' if invites else 'revoked'}: {names}"] if names else [])
+
+
+def exclude(target: Campaign, names: Names) -> None:
+    """Leave all answers of these raters out of the model, the design and exports. Nothing is deleted.
+
+    [bold]pairsmith campaign exclude retina.db anna[/bold]
+    """
+    _exclude(target, names, True)
+
+
+def include(target: Campaign, names: Names) -> None:
+    """Count the answers of excluded raters again.
+
+    [bold]pairsmith campaign include retina.db anna[/bold]
+    """
+    _exclude(target, names, False)
+
+
+def _exclude(target: str, names: list[str], excluded: bool) -> None:
+    check_app_installed()
+    from pairsmith.campaign.answering import corrections
+
+    with open_campaign(target) as store:
+        with store.reading() as connection:
+            corrections.check_raters(connection, names)  # check all names before the first is excluded
+        for name in names:
+            answers = counted(corrections.exclude(store, name, excluded), "answer")
+            say(f"{name}: excluded, {answers} left out." if excluded else f"{name}: included, {answers} counted.")
+
+
+def raters(target: Campaign, question: WhichQuestion = None) -> None:
+    """Print how well each rater answers, and who seems to answer at random or prefers one side.
+
+    [bold]pairsmith campaign raters retina.db[/bold]
+    """
+    with open_campaign(target, changes=False) as store:
+        from pairsmith.campaign.answering import corrections
+        from pairsmith.campaign.reporting import dashboard
+        from pairsmith.campaign.reporting.history import Memory, follow
+        from pairsmith.campaign.reporting.raters import rate
+        from pairsmith.campaign.store.snapshot import take_snapshot
+
+        index = question_index(store, question)
+        snapshot, memory = take_snapshot(store, index), Memory.from_json(*dashboard.last_memory(store, index))
+        with store.reading() as connection:
+            excluded = corrections.excluded(connection)
+    follow(snapshot, memory)
+    rows = [] if memory.model is None else rate(snapshot, memory.model, memory.foretold)
+    if rows:
+        from rich.console import Console
+
+        Console(highlight=False).print(_rater_table(rows))
+    for row in rows:
+        for reason in row["flags"]:
+            say(f"{row['name']} {reason}.")
+    for row in excluded:
+        say(f"{row['name']} is excluded, with {counted(row['answers'], 'answer')}.")
+    if not rows and not excluded:
+        say(nothing_to_learn(target))
+
+
+def _rater_table(rows: list[dict[str, Any]]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(
+        caption="left: the share of answers for the left item; foretold: the share of answers to random pairs that the"
+        " model predicted, 50% by guessing; repeated: agreement with other answers to the same pairs; slope: how well"
+        " they tell items apart, 1 is usual, 0 at random; bias: above 0 for the left item; infit: 1 is as it should be,"
+        " more is erratic",
+    )
+    table.add_column("name", min_width=4)
+    for name in ("answers", "seconds", "left", "foretold", "repeated", "slope", "bias", "infit"):
+        table.add_column(name, justify="right", min_width=len(name))  # whole headings even in 80 columns
+    for row in rows:
+        slope, bias = row["slope"], row["bias"]
+        table.add_row(
+            escape(printable(row["name"])),
+            str(row["answers"]),
+            "–" if row["seconds"] is None else f"{row['seconds']:.1f}",
+            "–" if row["share_left"] is None else f"{row['share_left']:.0%}",
+            *(
+                "–" if share is None else "{:.0%} ({:.0%}–{:.0%})".format(*share)
+                for share in (row["foretold"], row["agrees_on_repeated"])
+            ),
+            "–" if slope is None else "{:.2f} ± {:.2f}".format(*slope),
+            "–" if bias is None else "{:+.2f} ± {:.2f}".format(*bias),
+            f"{row['infit']:.2f}",
+        )
+    return table

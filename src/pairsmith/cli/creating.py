@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairsmith.campaign import counted
-from pairsmith.cli.opening import say, shown
+from pairsmith.cli.inputs import display_name
+from pairsmith.cli.output import say
 
 if TYPE_CHECKING:
     from pairsmith.campaign.answering.goals import Goals
@@ -105,7 +106,7 @@ def say_what_was_made(target: str, table: Table, count: int, by_choice: bool) ->
         say(f"F{made}" if by_choice else f"No numbers are given: f{made}")
     if told := told_of_features(table.items.features):
         say(told)
-    say(f"Made {shown(target)}: {counted(len(table.items.features), 'item')}, {counted(count, 'pair')} planned.")
+    say(f"Made {display_name(target)}: {counted(len(table.items.features), 'item')}, {counted(count, 'pair')} planned.")
 
 
 def check_aside(aside: list[str], show: Sequence[str]) -> None:

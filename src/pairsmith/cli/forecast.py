@@ -1,4 +1,4 @@
-"""pairsmith forecast: how many answers it will take, from a table of items or from a campaign."""
+"""pairsmith forecast: how many more answers it will take, for a table of items or a campaign."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pairsmith.campaign import is_campaign
-from pairsmith.cli import opening
-from pairsmith.cli.fitting import in_words, table_evidence
+from pairsmith.cli.fit import read_table_evidence
 from pairsmith.cli.inputs import (
     FeatureColumns,
+    FeatureOptions,
     IdColumn,
     ImageColumns,
     MadeBy,
     NoFeatures,
     TextColumns,
+    WhichQuestion,
     check_recipe,
     load_model,
-    making,
-    matching,
+    match_features,
+    read_campaign,
     read_features,
-    read_items_of,
+    read_items_for_model,
+    recipe_options,
+    refuse_question,
 )
-from pairsmith.cli.output import check_writable, file_or_stdout
+from pairsmith.cli.output import check_table_path, file_or_stdout
 from pairsmith.data.names import printable
 
 if TYPE_CHECKING:
@@ -38,18 +41,20 @@ _TARGET = re.compile(r"\s*(?:(doubt)\s*<=?|(reliability)\s*>=?)\s*(\d+\.?\d*|\.\
 
 def forecast(
     items: Annotated[
-        str, typer.Argument(help="Items with numeric features, as for select; or a campaign.", metavar="ITEMS")
+        str,
+        typer.Argument(help="A table of items with numeric features, as for select; or a campaign.", metavar="ITEMS"),
     ],
     answers: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Answers so far, as for fit; none before the first. A campaign has its own.", metavar="[ANSWERS...]"
+            help="Tables of the answers so far, as for fit; none before the first answer. A campaign has its own.",
+            metavar="[ANSWERS...]",
         ),
     ] = None,
     target: Annotated[
         str | None,
         typer.Option(
-            help="What is to be reached: 'doubt < 10%', the chance that two items stand in the wrong order, or"
+            help="The target to reach: 'doubt < 10%' (the chance that two items stand in the wrong order) or"
             " 'reliability > 0.9'.",
             metavar="TARGET",
         ),
@@ -58,17 +63,18 @@ def forecast(
         list[int] | None,
         typer.Option(
             "--more",
-            help="Tell of the time after so many more answers; may be repeated. Default: 50, 100, 200 and 400, and up"
-            " to 1,600 for a target.",
+            help="Forecast the state after this many more answers. May be repeated. Default: 50, 100, 200 and 400, and"
+            " up to 1,600 with a target.",
             metavar="COUNT",
         ),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(help="A model that pairsmith fit wrote, instead of ANSWERS: the plan goes on from it."),
+        typer.Option(help="A model written by pairsmith fit, to use instead of ANSWERS."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write the table to a file (.csv, .jsonl, .parquet) as well.")
+        Path | None,
+        typer.Option("-o", "--output", help="A file to write the table to as well (.csv, .jsonl, .parquet)."),
     ] = None,
     id_column: IdColumn = None,
     features: FeatureColumns = None,
@@ -78,52 +84,56 @@ def forecast(
     by: MadeBy = None,
     ask_again: Annotated[
         bool,
-        typer.Option("--ask-again", help="Pairs may be asked more than once, as in a campaign where that is auto."),
+        typer.Option(
+            "--ask-again", help="Let pairs be asked more than once, as campaigns with --answers-per-pair auto do."
+        ),
     ] = False,
-    simulations: Annotated[int, typer.Option(help="More make the intervals steadier.", metavar="COUNT", min=2)] = 8,
-    seed: Annotated[int, typer.Option(help="Another one draws other simulations.", min=0)] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
-    question: opening.WhichQuestion = None,
+    simulations: Annotated[
+        int, typer.Option(help="The number of simulations. More make the intervals steadier.", metavar="COUNT", min=2)
+    ] = 8,
+    seed: Annotated[int, typer.Option(help="The seed of the simulations.", min=0)] = 0,
+    jobs: Annotated[int | None, typer.Option(help="The number of threads. Default: all cores.")] = None,
+    question: WhichQuestion = None,
 ) -> None:
-    """Foretell how much will be known after more answers, and how many a target takes.
+    """Forecast how much more answers will teach, and how many answers a target takes.
 
-    By simulations of what is to come: true scores as they could be, given the answers so far, people who err as they
-    do, and pairs chosen as select --model and campaigns choose them.
+    The forecast simulates the future: it draws true scores that agree with the answers so far, raters who err as
+    often as they have so far, and pairs chosen as select --model and campaigns choose them.
 
     [bold]pairsmith forecast items.csv answers.csv --target 'doubt < 10%'[/bold]
     """
     output = file_or_stdout(output)
     if output is not None:
-        check_writable(output, [Path(items), model, *(answers or [])])
-    wanted: dict[str, Any] = {} if target is None else _as_target(target)
-    named = {"--features": features, "--text": text, "--image": image, "--by": by}
-    other = next((option for option, value in named.items() if value), None)
-    if no_features and other:
-        raise ValueError(f"--no-features leaves nothing for {other}; leave one out")
+        check_table_path(output, [Path(items), model, *(answers or [])])
+    goal: dict[str, Any] = {} if target is None else _parse_target(target)
+    feature_options = {"--features": features, "--text": text, "--image": image, "--by": by}
+    named = next((option for option, value in feature_options.items() if value), None)
+    if no_features and named:
+        raise ValueError(f"--no-features leaves nothing for {named}; leave one out")
     if model is not None and answers:
         raise ValueError("--model has answers already, and ANSWERS are others; give one of them")
     for number in more or []:
         if number < 1:
             raise ValueError(f"--more must be at least 1, got {number}")
+    groups = None
     if is_campaign(items):
         refused = answers, id_column, features, no_features, text, image, by
-        X, fitted, groups, again = _of_campaign(items, model, *refused, question=question)
-        ask_again = ask_again or again
+        X, fitted, groups, asks_again = _read_campaign(items, model, *refused, question=question)
+        ask_again = ask_again or asks_again
     else:
-        opening.refuse_question(question)
-        groups = None
+        refuse_question(question)
         if model is not None:
-            if other or (no_features and load_model(model).n_features_in_ > 0):
-                raise ValueError(f"--model {model} has its own features; leave out {other or '--no-features'}")
-            fitted = _gaussian_process(model)
-            X = matching(fitted, read_items_of(fitted, model, Path(items), id_column).features)
+            if named or (no_features and load_model(model).n_features_in_ > 0):
+                raise ValueError(f"--model {model} has its own features; leave out {named or '--no-features'}")
+            fitted = _load_gaussian_process(model)
+            X = match_features(fitted, read_items_for_model(fitted, model, Path(items), id_column).features)
         else:
-            raw = {"text": text, "image": image, "by": by, **making(None, None, None, None)}
-            X, fitted = _of_table(items, answers or [], id_column, None if no_features else features or [], raw)
+            options = FeatureOptions(None if no_features else features or [], text, image, by, recipe_options())
+            X, fitted = _fit_table(items, answers or [], id_column, options)
     from pairsmith import WithinGroups
-    from pairsmith.forecasting import forecast as foretell
+    from pairsmith.forecasting import forecast as run_forecast
 
-    found = foretell(
+    result = run_forecast(
         X,
         model=fitted,
         answers=more or None,
@@ -133,81 +143,80 @@ def forecast(
         random_state=seed,
         n_jobs=jobs,
         progress=sys.stderr is not None and sys.stderr.isatty(),
-        **wanted,
+        **goal,
     )
-    _print(found)
+    _print(result)
     if output is not None:
         from pairsmith.files.write_table import write_table
 
-        write_table(found.to_frame(), output, output.suffix[1:])
+        write_table(result.to_frame(), output, output.suffix[1:])
         print(printable(f"Wrote {output}"))
 
 
-def _as_target(text: str) -> dict[str, Any]:
-    """As ps.forecast takes it."""
-    found = _TARGET.fullmatch(text)
-    if found is not None:
-        doubt, reliability, number, percent = found.groups()
+def _parse_target(text: str) -> dict[str, float]:
+    """Return the target as a keyword argument of ps.forecast: doubt or reliability."""
+    match = _TARGET.fullmatch(text)
+    if match is not None:
+        doubt, reliability, number, percent = match.groups()
         value = float(number) / (100 if percent else 1)
         if 0 < value < 1:
             return {doubt or reliability: value}
     raise ValueError(f"--target must be like 'doubt < 10%' or 'reliability > 0.9', got {text!r}")
 
 
-def _of_campaign(
-    target: str, model: Path | None, *refused: object, question: int | None
+def _read_campaign(
+    target: str, model_path: Path | None, *refused: object, question: int | None
 ) -> tuple[Any, BradleyTerryGP, Any, bool]:
-    """A campaign's features, the model of its answers unless another is named, the groups that pairs are within, and
-    whether a pair may be asked again.
+    """Return the features, the model, the groups that pairs stay within, and whether pairs may be asked again.
+
+    The model is fitted to the campaign's answers unless `model_path` names one.
     """
-    asked = opening.snapshot_of(target, *refused, question=question)
+    snapshot = read_campaign(target, *refused, question=question)
     from pairsmith.campaign.learning import fit_or_prior
 
-    if model is not None:
-        check_recipe(model, asked.recipe)
-        fitted = _gaussian_process(model)
-        return matching(fitted, asked.features), fitted, asked.groups, asked.asks_again
-    return asked.features, fit_or_prior(asked), asked.groups, asked.asks_again
+    if model_path is None:
+        return snapshot.features, fit_or_prior(snapshot), snapshot.groups, snapshot.asks_again
+    check_recipe(model_path, snapshot.recipe)
+    model = _load_gaussian_process(model_path)
+    return match_features(model, snapshot.features), model, snapshot.groups, snapshot.asks_again
 
 
-def _of_table(
-    items: str, answers: list[Path], id_column: str | None, features: list[str] | None, raw: dict[str, Any]
+def _fit_table(
+    items: str, answers: list[Path], id_column: str | None, options: FeatureOptions
 ) -> tuple[Any, BradleyTerryGP]:
-    """The items of a table, and what the answers say of them."""
+    """Return the items of a table and a model of their answers, or the prior if there are none."""
+    if answers:
+        evidence = read_table_evidence(items, answers, None, None, id_column, options, may_lack_features=True)
+        return evidence.features, evidence.fit_gp()
     import pairsmith
 
-    if answers:
-        X, known, weights, *_ = table_evidence(
-            items, answers, None, None, id_column, features, may_lack_features=True, **raw
-        )
-        return X, pairsmith.BradleyTerryGP().fit(X, **in_words(known), sample_weight=weights)
-    table, _ = read_features(Path(items), id_column, features, may_lack_features=True, **raw)
+    table, _ = read_features(Path(items), id_column, options, may_lack_features=True)
     return table.features, pairsmith.BradleyTerryGP().fit(table.features)
 
 
-def _gaussian_process(path: Path) -> BradleyTerryGP:
+def _load_gaussian_process(path: Path) -> BradleyTerryGP:
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
-    fitted = load_model(path)
-    if not isinstance(fitted, BradleyTerryGP):
+    model = load_model(path)
+    if not isinstance(model, BradleyTerryGP):
         raise ValueError(
             f"--model {path} is a linear model, which does not know what it leaves out; fit without --linear"
         )
-    return fitted
+    return model
 
 
-def _print(found: Forecast) -> None:
-    """The sentences and the table."""
+def _print(result: Forecast) -> None:
+    """Print the forecast's sentences and table."""
     from rich.console import Console
     from rich.table import Table
 
     console = Console(highlight=False)
-    for sentence in found.sentences():
+    for sentence in result.sentences():
         console.print(sentence, soft_wrap=True)
-    table, interval = Table(), f"{found.level:.0%} interval"
+    table, interval = Table(), f"{result.level:.0%} interval"
     for name in ("more answers", "doubt", interval, "wrong", "reliability", interval):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in found.to_frame().itertuples():
+    for row in result.to_frame().itertuples():
         table.add_row(
             f"{row.answers:,}",
             f"{row.doubt:.1%}",

@@ -1,4 +1,4 @@
-"""A command stopped by Ctrl-C, SIGTERM or SIGHUP clears away what it began, and says in one line what is left."""
+"""Interruptions by Ctrl-C, SIGTERM or SIGHUP: the command cleans up and says in one line what it leaves behind."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ from types import FrameType
 
 _NOTHING = "Nothing was written."
 
-_left_behind = _NOTHING  # by the command that was interrupted
-_terminated_by = 0  # the number of the signal; 0 for Ctrl-C
-_TERMINATING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]  # no SIGHUP in Windows
+_left_behind = _NOTHING  # what the interrupted command leaves, as a sentence
+_terminated_by = 0  # the signal number, or 0 for Ctrl-C
+_TERMINATION_SIGNALS = [
+    signal.SIGTERM,
+    *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []),
+]  # Windows has no SIGHUP
 
 
-def forget() -> None:
-    """A new command begins."""
+def reset() -> None:
+    """Forget earlier interruptions, as a new command begins."""
     global _left_behind, _terminated_by
     _left_behind, _terminated_by = _NOTHING, 0
 
 
-def told() -> tuple[str, int]:
-    """What to say of an interruption, and the exit code."""
+def describe() -> tuple[str, int]:
+    """Return the sentence about the interruption and the exit code."""
     if _terminated_by:
         return f"Terminated. {_left_behind}", 128 + _terminated_by
     return f"Interrupted. {_left_behind}", 130
@@ -31,9 +34,10 @@ def told() -> tuple[str, int]:
 
 @contextmanager
 def resumable(checkpoint: Path | None) -> Iterator[None]:
-    """Tell whoever interrupts this how to go on.
+    """If the block is interrupted, let main() say how to continue from the checkpoint.
 
-    The message is noted as the interruption passes, because typer turns it into an exit code before main() sees it.
+    The sentence is stored while KeyboardInterrupt passes, because typer turns that into an exit code before main()
+    sees it.
     """
     global _left_behind
     try:
@@ -46,7 +50,7 @@ def resumable(checkpoint: Path | None) -> Iterator[None]:
 
 @contextmanager
 def leaving(message: str) -> Iterator[None]:
-    """Tell whoever interrupts this what it leaves behind."""
+    """If the block is interrupted, let main() say this message."""
     global _left_behind
     try:
         yield
@@ -57,9 +61,9 @@ def leaving(message: str) -> Iterator[None]:
 
 @contextmanager
 def until_terminated() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP interruptions, so that what has been begun is cleared away.
+    """Treat SIGTERM and SIGHUP as interruptions in this block, so that unfinished files are removed.
 
-    Other handlers stay: a server has its own, and nohup ignores SIGHUP. Only the main thread may set any.
+    Other handlers stay: a server has its own, and nohup ignores SIGHUP. Only the main thread may set handlers.
     """
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -67,8 +71,10 @@ def until_terminated() -> Iterator[None]:
         _terminated_by = number
         raise KeyboardInterrupt
 
-    here = threading.current_thread() is threading.main_thread()
-    numbers = [number for number in _TERMINATING if here and signal.getsignal(number) == signal.SIG_DFL]
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    numbers = [
+        number for number in _TERMINATION_SIGNALS if in_main_thread and signal.getsignal(number) == signal.SIG_DFL
+    ]
     for number in numbers:
         signal.signal(number, interrupt)
     try:

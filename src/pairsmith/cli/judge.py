@@ -1,4 +1,4 @@
-"""pairsmith judge: a program or a language model that answers pairs of a campaign."""
+"""pairsmith judge: a program or a language model answers pairs of a campaign."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import typer
 
 from pairsmith.campaign import counted
 from pairsmith.cli.campaign_goals import OVER
+from pairsmith.cli.inputs import Campaign, display_name, open_campaign
 from pairsmith.cli.interruption import leaving
-from pairsmith.cli.opening import Campaign, open_campaign, say, shown
+from pairsmith.cli.output import say
 from pairsmith.cli.serve import check_origin
 
 if TYPE_CHECKING:
     from pairsmith.campaign.judging.judge import Ask, Tally
     from pairsmith.campaign.store.store import Store
 
-KEY = "OPENAI_API_KEY"
-MOST = 86_400  # requests a minute, or seconds for one: a day
+DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
+MAX_PER_MINUTE_OR_SECONDS = 86_400  # for --per-minute and, as a day, for --timeout
 
 
 def judge(
@@ -30,64 +31,74 @@ def judge(
     command: Annotated[
         str | None,
         typer.Option(
-            help="A program to ask: it reads a pair as JSON and prints left, right, tie or skip, or a JSON object with"
-            " that as its choice.",
+            help="The program to ask. It reads a pair as JSON and prints left, right, tie or skip, or a JSON object"
+            " whose choice is one of these.",
             metavar="COMMAND",
         ),
     ] = None,
     http: Annotated[
         str | None,
-        typer.Option(help="An OpenAI-compatible endpoint for chat completions to ask instead.", metavar="URL"),
+        typer.Option(
+            help="The OpenAI-compatible endpoint for chat completions to ask instead of a program.", metavar="URL"
+        ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model's name, for --http.", metavar="NAME")] = None,
+    model: Annotated[str | None, typer.Option(help="The name of the model, for --http.", metavar="NAME")] = None,
     key_from: Annotated[
         str, typer.Option(help="The environment variable that holds the key for --http.", metavar="VARIABLE")
-    ] = KEY,
-    temperature: Annotated[float | None, typer.Option(help="For --http. Default: the endpoint's own.", min=0)] = None,
+    ] = DEFAULT_KEY_VARIABLE,
+    temperature: Annotated[
+        float | None, typer.Option(help="The sampling temperature, for --http. Default: the endpoint's own.", min=0)
+    ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Whose the answers are. Default: the model's or the program's name.")
+        str | None, typer.Option(help="The name of this rater. Default: the name of the model or program.")
     ] = None,
     both_sides: Annotated[
         bool,
         typer.Option(
             "--both-sides",
-            help="Ask each pair on both sides. An answer that goes with the side is a tie, or skipped without ties.",
+            help="Ask about each pair twice, with the sides swapped. If the judge prefers the same side both times, the"
+            " answer is a tie, or a skip where ties are not allowed.",
         ),
     ] = False,
     answers: Annotated[
         int | None,
         typer.Option(
-            help="Stop after so many answers, and plan rounds until then. Default: the pairs that are waiting.",
+            help="Stop after this many answers, and plan new rounds until then. Default: answer the pairs that are"
+            " open.",
             metavar="COUNT",
             min=1,
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Ask about so many pairs at a time.", metavar="COUNT", min=1)] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="The number of pairs to ask about at the same time.", metavar="COUNT", min=1)
+    ] = 1,
     per_minute: Annotated[
-        float | None, typer.Option(help="Requests a minute at most, of all jobs.", metavar="COUNT")
+        float | None, typer.Option(help="The largest number of requests per minute, over all jobs.", metavar="COUNT")
     ] = None,
-    tries: Annotated[int, typer.Option(help="So often a pair is asked at most.", metavar="COUNT", min=1)] = 4,
+    tries: Annotated[
+        int, typer.Option(help="The largest number of requests for one pair.", metavar="COUNT", min=1)
+    ] = 4,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for a whole reply.", metavar="SECONDS")] = 120.0,
     give_up_after: Annotated[
         int,
-        typer.Option(help="Stop after so many replies in a row without a verdict.", metavar="COUNT", min=1),
+        typer.Option(help="Stop after this many replies in a row without a verdict.", metavar="COUNT", min=1),
     ] = 5,
     ask_skipped_again: Annotated[
-        bool, typer.Option("--ask-skipped-again", help="Ask the pairs again that this judge has skipped before.")
+        bool, typer.Option("--ask-skipped-again", help="Ask again about the pairs that this judge has skipped.")
     ] = False,
 ) -> None:
-    """Have a program or a language model answer pairs, beside the people or alone.
+    """Let a program or a language model answer pairs, beside people or alone.
 
-    It can be stopped at any time, and the same command goes on. The exit code is 1 where the judge does not work, or
-    has skipped all that it could answer.
+    You can stop the command at any time; running it again continues. The exit code is 1 if the judge does not work, or
+    has skipped every pair that it could answer.
 
     [bold]pairsmith judge answers.db --command './judge.sh' --both-sides --answers 200[/bold]
     """
     if (command is None) == (http is None):
         raise ValueError("name the judge by either --command or --http")
-    for option, value, least in (("--per-minute", per_minute, 1 / 60), ("--timeout", timeout, 0.001)):
-        if value is not None and not least <= value <= MOST:
-            raise ValueError(f"{option} must be between {least:.3g} and {MOST:,}, got {value:g}")
+    for option, value, minimum in (("--per-minute", per_minute, 1 / 60), ("--timeout", timeout, 0.001)):
+        if value is not None and not minimum <= value <= MAX_PER_MINUTE_OR_SECONDS:
+            raise ValueError(f"{option} must be between {minimum:.3g} and {MAX_PER_MINUTE_OR_SECONDS:,}, got {value:g}")
     with open_campaign(target) as store:
         check_origin(store, trusted=False)
         from pairsmith.campaign.answering import corrections
@@ -95,14 +106,14 @@ def judge(
         from pairsmith.campaign.planning.pace import waiting
         from pairsmith.recipe.progress import Progress
 
-        ask = _asking(command, http, model, key_from, timeout, temperature)
+        ask = _ask_function(command, http, model, key_from, timeout, temperature)
         person = judging.enrol(store, name or model or os.path.basename(shlex.split(command or "")[0]))
         if ask_skipped_again:
             corrections.take_back_skips(store, person)
         patience = judging.Patience(tries, per_minute, give_up_after)
         with (
-            _giving_up(),
-            leaving(f"Every answer so far is in {shown(target)}; the same command goes on from there."),
+            _exit_if_given_up(),
+            leaving(f"Every answer so far is in {display_name(target)}; the same command goes on from there."),
             Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
         ):
             advance = bar.over("judged", answers or max(1, waiting(store).free * len(store.settings.questions)))
@@ -118,12 +129,12 @@ def judge(
             )
         store.check()
         _summarise(store, person, tally, answers)
-        _tell_why_it_ends(store, person, tally, answers)
+        _print_reason_to_stop(store, person, tally, answers)
 
 
 @contextmanager
-def _giving_up() -> Iterator[None]:
-    """Exit with code 1 where the judge is given up."""
+def _exit_if_given_up() -> Iterator[None]:
+    """Exit with code 1 if the judging gives up on the judge."""
     from pairsmith.campaign.judging.judge import GaveUp
 
     try:
@@ -133,7 +144,7 @@ def _giving_up() -> Iterator[None]:
         raise typer.Exit(1) from None
 
 
-def _asking(
+def _ask_function(
     command: str | None, url: str | None, model: str | None, key_from: str, timeout: float, temperature: float | None
 ) -> Ask:
     from pairsmith.campaign.judging.asking import by_command, by_http
@@ -145,13 +156,13 @@ def _asking(
     if model is None:
         raise ValueError("--model is missing: name the model that --http is to ask")
     key = os.environ.get(key_from)
-    if key is None and key_from != KEY:
+    if key is None and key_from != DEFAULT_KEY_VARIABLE:
         raise ValueError(f"--key-from {key_from}: there is no such environment variable")
     return by_http(url, model, key, timeout, temperature)
 
 
 def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
-    """What was done, and how far it agrees with the people."""
+    """Print what the judge did, and how far it agrees with people."""
     import sqlalchemy as sa
 
     from pairsmith.campaign.reporting.agreement import judges_against_people
@@ -164,7 +175,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     if tally.malformed or tally.retried:
         say(f"Malformed replies: {tally.malformed}. Requests without a reply: {tally.retried}.")
     if tally.late:
-        say(f"{counted(tally.late, 'pair')} somebody else had answered when the reply came.")
+        say(f"Answered by somebody else before the reply came: {counted(tally.late, 'pair')}.")
     several = len(store.settings.questions) > 1
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
@@ -181,20 +192,21 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
                 say(f"Left out of that: {counted(row['changed'], 'pair')} answered differently from each side.")
 
 
-def _tell_why_it_ends(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
-    """Say why there is no other pair; exit with code 1 where the judge answered none and has skipped those left."""
+def _print_reason_to_stop(store: Store, person: int, tally: Tally, wanted: int | None) -> None:
+    """Say why there is no other pair. Exit with code 1 if the judge answered nothing and has skipped all that is"
+    " left."""
     from pairsmith.campaign.answering.corrections import skipped
     from pairsmith.campaign.answering.goals import ending
 
     if wanted is not None and tally.answers >= wanted:
         return
-    over = ending(store, person)
-    left_by_skips = skipped(store, person) if over in (None, "yours") else 0
-    if left_by_skips:
-        say(f"It has skipped {counted(left_by_skips, 'pair')}; to ask these again, add --ask-skipped-again.")
+    reason = ending(store, person)
+    skips = skipped(store, person) if reason in (None, "yours") else 0
+    if skips:
+        say(f"It has skipped {counted(skips, 'pair')}; to ask these again, add --ask-skipped-again.")
         if tally.answers == 0:
             raise typer.Exit(1)
-    elif over is not None:
-        say(OVER[over])
+    elif reason is not None:
+        say(OVER[reason])
     elif wanted is not None:
         say("No other pair can be asked now.")

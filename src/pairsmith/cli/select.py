@@ -1,4 +1,4 @@
-"""pairsmith select: the pairs to ask next, from a table of items or from a campaign."""
+"""pairsmith select: the pairs to ask next, for a table of items or a campaign."""
 
 from __future__ import annotations
 
@@ -12,158 +12,167 @@ import typer
 from typer.core import TyperCommand
 
 from pairsmith.campaign import is_campaign
-from pairsmith.cli import opening
 from pairsmith.cli.inputs import (
     Dimensions,
+    FeatureColumns,
+    FeatureOptions,
     IdColumn,
     ImageColumns,
     ImageEmbedding,
     NoFeatures,
     TextColumns,
     TextEmbedding,
-    as_number,
+    WhichQuestion,
+    check_better,
     check_recipe,
-    cluster,
+    dask_client,
+    display_name,
     load_model,
-    making,
-    matching,
+    match_features,
+    parse_number,
+    read_campaign,
+    read_features,
+    read_items_for_model,
+    read_recipe,
+    recipe_options,
+    refuse_question,
 )
 from pairsmith.cli.interruption import resumable
-from pairsmith.cli.output import check_stdout, check_writable, file_or_stdout, print_frame, summarise
-from pairsmith.cli.selecting import check_ids, known_of, learned, read_table
+from pairsmith.cli.output import check_stdout, check_table_path, file_or_stdout, print_frame, summarise
 from pairsmith.criteria import CRITERIA, GOALS
 from pairsmith.data.names import printable
+from pairsmith.recipe import check_unused
 
 if TYPE_CHECKING:
+    from pairsmith.data.arrays import Floats
     from pairsmith.files.items import Items
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
     from pairsmith.selection.select import Selection
 
 
-class Command(TyperCommand):
-    """The command, whose --certify may stand alone: typer knows no options whose value may be left out."""
+class SelectCommand(TyperCommand):
+    """The command select, which accepts --certify without a value; typer has no optional option values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        spelled = []
-        for at, arg in enumerate(args):
-            spelled.append(arg)
-            alone = arg == "--certify" and not "".join(args[at + 1 : at + 2]).lstrip("+-").isdecimal()
-            if alone and "--" not in args[:at]:
-                spelled.append("0")
-        return super().parse_args(ctx, spelled)
+        spelled_out = []
+        for position, argument in enumerate(args):
+            spelled_out.append(argument)
+            following = "".join(args[position + 1 : position + 2])
+            has_no_value = argument == "--certify" and not following.lstrip("+-").isdecimal()
+            if has_no_value and "--" not in args[:position]:
+                spelled_out.append("0")
+        return super().parse_args(ctx, spelled_out)
 
 
 def select(
     items: Annotated[
         str,
         typer.Argument(
-            help="Items: .csv, .tsv, .jsonl, .parquet or .npy, with numeric features, or with --text or --image; or a"
-            " campaign, whose answers are built on.",
+            help="A table of items (.csv, .tsv, .jsonl, .parquet, .npy) with numeric features, or with --text or"
+            " --image; or a campaign, to select its next pairs.",
             metavar="ITEMS",
         ),
     ],
-    k: Annotated[int, typer.Option("-k", "--pairs", help="How many pairs to pick.", metavar="K")],
+    k: Annotated[int, typer.Option("-k", "--pairs", help="The number of pairs to select.", metavar="K")],
     output: Annotated[
         Path | None,
         typer.Option(
             "-o",
             "--output",
-            help="Where to write them (.csv, .jsonl, .parquet); else CSV to standard output.",
+            help="The file to write the pairs to (.csv, .jsonl, .parquet). Default: CSV on standard output.",
         ),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="Items that have an absolute label already: columns id and, optionally, label; no label, not counted."
+            help="A table of items that have an absolute label: columns id and, optionally, label. Rows with an empty"
+            " label do not count."
         ),
     ] = None,
     better: Annotated[
         str | None,
-        typer.Option(help="The better one of the two labels of --labels, where they are words.", metavar="LABEL"),
+        typer.Option(help="The better one of the two labels in --labels, if they are words.", metavar="LABEL"),
     ] = None,
     answers: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Pairs compared already: columns first and second, or winner and loser. They are built on, not asked"
-            " again. Repeat it to give the files of several rounds."
+            help="A table of pairs that have been compared: columns first and second, or winner and loser. The"
+            " selection builds on them and does not repeat them. May be repeated."
         ),
     ] = None,
     candidates: Annotated[
         Path | None,
         typer.Option(
-            help="The only pairs that may be asked: columns first and second, or winner and loser. Default: all pairs."
+            help="A table of the pairs to choose from: columns first and second, or winner and loser. Default: all"
+            " pairs."
         ),
     ] = None,
     group_by: Annotated[
-        str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
+        str | None, typer.Option(help="Pair only items that have the same value in this column.", metavar="COLUMN")
     ] = None,
     max_per_item: Annotated[
-        int | None, typer.Option(help="No item in more than this many of the pairs picked now.", metavar="COUNT")
+        int | None, typer.Option(help="The largest number of selected pairs that an item may be in.", metavar="COUNT")
     ] = None,
     id_column: IdColumn = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Feature columns, by name or pattern such as 'f_*'; may be repeated. Default: all other columns.",
-            metavar="PATTERN",
-        ),
-    ] = None,
+    features: FeatureColumns = None,
     no_features: NoFeatures = False,
     objective: Annotated[
         str | None,
         typer.Option(
-            help=f"What a pair is worth: {', '.join(CRITERIA)}. Where a model is needed, it is --model or fitted to the"
-            " labels of --labels and the outcomes of --answers; for order there need not be any yet. Default: order for"
-            " a campaign or a --model of pairsmith fit, else d-optimal.",
+            help=f"The criterion that says what a pair is worth: {', '.join(CRITERIA)}. A criterion that needs a model"
+            " uses --model, or fits one to --labels and --answers; order does not need answers yet. Default: order for"
+            " a campaign or with --model, else d-optimal.",
             metavar="NAME",
         ),
     ] = None,
     goal: Annotated[
         str,
-        typer.Option(help=f"What order is about: {', '.join(GOALS)} (the best --top)."),
+        typer.Option(help=f"The goal of the objective order: {', '.join(GOALS)} (find the best items; see --top)."),
     ] = "ranking",
-    top: Annotated[int | None, typer.Option(help="How many are the best, for --goal top.", metavar="COUNT")] = None,
+    top: Annotated[
+        int | None, typer.Option(help="How many items count as the best, for --goal top.", metavar="COUNT")
+    ] = None,
     model: Annotated[
         Path | None,
         typer.Option(
-            help="A model that pairsmith fit wrote: the design goes on from what it knows. One of fit --linear is for"
-            " the objectives that use a model."
+            help="A model written by pairsmith fit; the selection builds on what it has learned. A model of fit"
+            " --linear works only with objectives that need a model."
         ),
     ] = None,
     item_effects: Annotated[
         float | None,
         typer.Option(
-            help="The variance of an effect of each item's own, beside what features say (a model of pairsmith fit has"
-            " its own). Items need no features then, nor for --objective order.",
+            help="The variance of the part of an item's score that features do not explain. With it, or with"
+            " --objective order, items need no features. A model written by pairsmith fit has its own variance.",
             metavar="VARIANCE",
         ),
     ] = None,
     algorithm: Annotated[
         str,
         typer.Option(
-            help="auto (the engine), or one of the paper's eight: naive, factorization, scalar, naive-lazy,"
+            help="auto (the engine), or one of the paper's eight algorithms: naive, factorization, scalar, naive-lazy,"
             " factorization-lazy, factorization-lazy-memo, scalar-lazy, scalar-lazy-memo."
         ),
     ] = "auto",
     ridge: Annotated[
-        str, typer.Option(help="Lambda of the objective. auto: 1e-5 times the mean norm of the features.")
+        str, typer.Option(help="The lambda of the information matrix. auto: 1e-5 times the mean norm of the features.")
     ] = "auto",
     seed: Annotated[
         int | None,
         typer.Option(
-            help="Makes the random objective repeatable; other samples for mutual-information; another order of items"
-            " that nothing tells apart.",
+            help="The seed of random choices: of the objective random, of the samples for mutual-information, and among"
+            " items that nothing tells apart.",
             min=0,
         ),
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="The number of threads. Default: all cores.")] = None,
     certify: Annotated[
         int | None,
         typer.Option(
             "--certify",
-            help="Prove how close to the best possible pairs these are, by one more scan, or by so many more, which"
-            " tighten the proof; 20 do much.",
+            help="Prove how close the pairs are to the best possible ones. The proof takes one more scan of all pairs;"
+            " SCANS further scans tighten it, and 20 help much.",
             metavar="[SCANS]",
             min=0,
         ),
@@ -171,13 +180,14 @@ def select(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the pairs picked so far in this file; the same command, run again, goes on from there."
+            help="Save the pairs selected so far in this file; running the same command again continues from there."
         ),
     ] = None,
     dask: Annotated[
         str | None,
         typer.Option(
-            help="Scan on a Dask cluster: a scheduler's address (tcp://host:8786), or local:4 for four workers here.",
+            help="Scan on a Dask cluster: the address of its scheduler (tcp://host:8786), or local:4 for four workers"
+            " on this machine.",
             metavar="WHERE",
         ),
     ] = None,
@@ -186,9 +196,9 @@ def select(
     dimensions: Dimensions = None,
     text_embedding: TextEmbedding = None,
     image_embedding: ImageEmbedding = None,
-    question: opening.WhichQuestion = None,
+    question: WhichQuestion = None,
 ) -> None:
-    """Pick the pairs of items whose comparison teaches most.
+    """Select the pairs of items whose comparison teaches most.
 
     [bold]pairsmith select items.csv -k 200 --labels labels.csv -o pairs.csv[/bold]
     """
@@ -196,18 +206,17 @@ def select(
     if output is None:
         check_stdout()
     else:
-        check_writable(output, [Path(items), labels, candidates, *(answers or [])])
-    if checkpoint is not None and any(given and _same(checkpoint, Path(given)) for given in (items, output)):
+        check_table_path(output, [Path(items), labels, candidates, *(answers or [])])
+    if checkpoint is not None and any(other and _is_same_file(checkpoint, Path(other)) for other in (items, output)):
         raise ValueError(f"--checkpoint {checkpoint} is another file of this command; choose another")
-    if better is not None and labels is None:
-        raise ValueError("--better names one of the labels of --labels; give that too")
+    check_better(better, labels)
     if no_features and (features or text or image):
         raise ValueError("--no-features leaves nothing for --features, --text and --image; leave one out")
     if candidates and group_by:
         raise ValueError("--candidates and --group-by both say which pairs may be asked; give one of them")
-    options: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "max_per_item": max_per_item,
-        "ridge": ridge if ridge == "auto" else as_number(ridge, "--ridge"),
+        "ridge": ridge if ridge == "auto" else parse_number(ridge, "--ridge"),
         "item_effects": item_effects,
         "objective": objective,
         "goal": goal,
@@ -220,29 +229,29 @@ def select(
         "checkpoint": checkpoint,
     }
     if is_campaign(items):
-        named = labels, answers, candidates, group_by, id_column, features, text, image, no_features
-        refused = *named, dimensions, text_embedding, image_embedding
-        selection = _from_campaign(items, k, refused, model, dask, options, question)
+        snapshot_replacing = labels, answers, candidates, group_by, id_column, features, text, image, no_features
+        refused = *snapshot_replacing, dimensions, text_embedding, image_embedding
+        selection = _select_from_campaign(items, k, refused, model, dask, arguments, question)
     else:
-        opening.refuse_question(question)
-        raw: dict[str, Any] = {"text": text, "image": image, "may_lack_features": True}
-        raw |= making(dimensions, text_embedding, image_embedding, output)
-        learns = model is None and objective in CRITERIA and CRITERIA[objective].needs_model
-        if text or image:  # features take their time, so that what is wrong elsewhere is said before
-            check_ids(Path(items), id_column, labels, better, answers or [], candidates, learns)
-        table, fitted, told = read_table(Path(items), id_column, group_by, model, features or [], no_features, raw)
-        for line in told:
-            print(printable(line), file=sys.stderr if output is None else sys.stdout)
-        known = known_of(table, labels, better, answers or [], learns)
-        counts = known.pop("counts", None)
-        if learns and objective is not None and CRITERIA[objective].only_effects:
-            fitted = learned(table, known, counts)
+        refuse_question(question)
+        recipe = recipe_options(dimensions, text_embedding, image_embedding, output)
+        options = FeatureOptions(None if no_features else features or [], text, image, recipe=recipe)
+        needs_fit = model is None and objective in CRITERIA and CRITERIA[objective].needs_model
+        if text or image:  # making features takes time, so the other files are checked first
+            _check_ids(Path(items), id_column, labels, better, answers or [], candidates, needs_fit)
+        table, fitted, sentences = _read_items(Path(items), id_column, group_by, model, options)
+        for sentence in sentences:
+            print(printable(sentence), file=sys.stderr if output is None else sys.stdout)
+        evidence = read_evidence(table, labels, better, answers or [], needs_fit)
+        counts = evidence.pop("counts", None)
+        if needs_fit and objective is not None and CRITERIA[objective].only_effects:
+            fitted = fit_evidence(table, evidence, counts)
         elif table.features.shape[1] == 0 and fitted is None and item_effects is None:
-            lacking = "" if no_features else f"{table.path}: there are no feature columns besides the ids; "
+            reason = "" if no_features else f"{table.path}: there are no feature columns besides the ids; "
             raise ValueError(
-                f"{lacking}without features give --item-effects 1, or --objective order, which learns from answers"
+                f"{reason}without features give --item-effects 1, or --objective order, which learns from answers"
             )
-        selection = _from_table(table, k, candidates, known, fitted, dask, options)
+        selection = _select_from_table(table, k, candidates, evidence, fitted, dask, arguments)
     if output is None:
         print_frame(selection.to_frame())
     else:
@@ -252,43 +261,43 @@ def select(
         summarise(selection, output)
 
 
-def _from_campaign(
+def _select_from_campaign(
     target: str,
     k: int,
     refused: tuple[object, ...],
-    model: Path | None,
+    model_path: Path | None,
     dask: str | None,
-    options: dict[str, Any],
+    arguments: dict[str, Any],
     question: int | None,
 ) -> Selection:
-    """The next pairs of a campaign, which has its own answer to the options that are refused."""
-    asked = opening.snapshot_of(target, *refused, question=question)
-    if model is not None:
-        check_recipe(model, asked.recipe)
+    """Select the next pairs of a campaign. None of the `refused` options may be set."""
+    snapshot = read_campaign(target, *refused, question=question)
+    if model_path is not None:
+        check_recipe(model_path, snapshot.recipe)
     from pairsmith.campaign.planning.rounds import next_pairs
 
-    with resumable(options["checkpoint"]), cluster(dask) as client:
-        fitted = load_model(model) if model else None
-        if fitted is not None:
-            matching(fitted, asked.features)
-        selection = next_pairs(asked, k, model=fitted, client=client, **options)
+    with resumable(arguments["checkpoint"]), dask_client(dask) as client:
+        model = None if model_path is None else load_model(model_path)
+        if model is not None:
+            match_features(model, snapshot.features)
+        selection = next_pairs(snapshot, k, model=model, client=client, **arguments)
     if selection is None:
-        raise ValueError(f"{opening.shown(target)}: every pair has been asked; there are no more to pick")
+        raise ValueError(f"{display_name(target)}: every pair has been asked; there are no more to pick")
     if len(selection) < k:
         warnings.warn(f"only {len(selection)} of the {k} pairs asked for are left to ask", stacklevel=2)
-    return dataclasses.replace(selection, ids=asked.features.index.to_numpy(dtype=object))
+    return dataclasses.replace(selection, ids=snapshot.features.index.to_numpy(dtype=object))
 
 
-def _from_table(
+def _select_from_table(
     table: Items,
     k: int,
     candidates: Path | None,
-    known: dict[str, Any],
-    fitted: BradleyTerry | BradleyTerryGP | None,
+    evidence: dict[str, Any],
+    model: BradleyTerry | BradleyTerryGP | None,
     dask: str | None,
-    options: dict[str, Any],
+    arguments: dict[str, Any],
 ) -> Selection:
-    """Pairs of the items of a table, with or without features; workers of a cluster read .npy files themselves."""
+    """Select pairs of the items of a table. The workers of a cluster read a .npy file themselves."""
     import pairsmith
     from pairsmith.files.answers import read_pairs
 
@@ -297,19 +306,110 @@ def _from_table(
         allowed = pairsmith.WithinGroups(table.groups)
     elif candidates:
         allowed = pairsmith.PairList(read_pairs(candidates, table))
-    features = table.features if fitted is None else matching(fitted, table.features)
+    features = table.features if model is None else match_features(model, table.features)
     X: Any = features.to_numpy()
-    if fitted is not None and isinstance(fitted, pairsmith.BradleyTerryGP):  # which is slow to import
-        X = features  # with the ids, by which it knows items
+    # BradleyTerryGP is slow to import, so look only if there is a model.
+    if model is not None and isinstance(model, pairsmith.BradleyTerryGP):
+        X = features  # the model recognises items by the ids
     elif features.shape[1] == 0:
-        X, known = None, known | {"n_items": len(features)}
+        X, evidence = None, evidence | {"n_items": len(features)}
     path = table.path.resolve()
-    with resumable(options["checkpoint"]), cluster(dask) as client:
+    with resumable(arguments["checkpoint"]), dask_client(dask) as client:
         if client is not None and path.suffix == ".npy" and path.is_file() and X is not features:
             X = path
-        selection = pairsmith.select(X, k, **known, candidates=allowed, model=fitted, client=client, **options)
+        selection = pairsmith.select(X, k, **evidence, candidates=allowed, model=model, client=client, **arguments)
     return dataclasses.replace(selection, ids=table.features.index.to_numpy(dtype=object))
 
 
-def _same(path: Path, other: Path) -> bool:
+def _read_items(
+    path: Path, id_column: str | None, group_by: str | None, model_path: Path | None, options: FeatureOptions
+) -> tuple[Items, BradleyTerry | BradleyTerryGP | None, list[str]]:
+    """Return the items, the model if one is named, and sentences about the features that were made."""
+    model = None if model_path is None else load_model(model_path)
+    if model is None or model_path is None or (options.columns and read_recipe(model_path) is None):
+        table, recipe = read_features(path, id_column, options, group_by, may_lack_features=True)
+        return table, model, [] if recipe is None else recipe.sentences()
+    conflicting = {
+        "--features": options.columns,
+        "--text": options.text,
+        "--image": options.image,
+        "--no-features": options.columns is None and model.n_features_in_ > 0,
+    }
+    option = next((option for option, value in conflicting.items() if value), None)
+    if option is not None:
+        raise ValueError(f"--model {model_path} has its own features; leave out {option}")
+    check_unused(options.recipe)
+    return read_items_for_model(model, model_path, path, id_column, group_by), model, []
+
+
+def _check_ids(
+    path: Path,
+    id_column: str | None,
+    labels: Path | None,
+    better: str | None,
+    answers: list[Path],
+    candidates: Path | None,
+    needs_fit: bool,
+) -> None:
+    """Refuse labels, answers and candidates that are about other items than the table's."""
+    from pairsmith.files.answers import read_pairs
+    from pairsmith.files.items import read_items
+
+    table = read_items(path, id_column, None)
+    read_evidence(table, labels, better, answers, needs_fit)
+    if candidates:
+        read_pairs(candidates, table)
+
+
+def read_evidence(
+    table: Items, labels: Path | None, better: str | None, answers: list[Path], needs_fit: bool
+) -> dict[str, Any]:
+    """Return labels and answers as keyword arguments of select(), and the `counts` of the answers.
+
+    A model that is to be fitted needs the values of labels and the outcomes of answers; else items and pairs suffice.
+    """
+    import numpy as np
+
+    from pairsmith.data.outcomes import as_words
+    from pairsmith.files.answers import read_answers, read_pairs
+    from pairsmith.files.labels import as_label, read_labeled, read_labels
+
+    evidence: dict[str, Any] = {}
+    if labels and needs_fit:
+        evidence["labeled"], evidence["labels"] = read_labels(labels, table)
+        evidence["better"] = None if better is None else as_label(better, evidence["labels"])
+    elif labels:
+        evidence["labeled"] = read_labeled(labels, table)
+    if answers and needs_fit:
+        parts = [read_answers(path, table, raters=()) for path in answers]
+        evidence["comparisons"] = np.concatenate([part.pairs for part in parts])
+        evidence["outcomes"] = as_words(np.concatenate([part.outcomes for part in parts]))
+        evidence["counts"] = np.concatenate([part.counts for part in parts])
+    elif answers:
+        evidence["comparisons"] = np.concatenate([read_pairs(path, table) for path in answers])
+    return evidence
+
+
+def fit_evidence(table: Items, evidence: dict[str, Any], counts: Floats | None) -> BradleyTerryGP:
+    """Fit a model to labels and answers. Only the compared pairs stay in `evidence`, so that they are not repeated.
+
+    `counts` says how often each answer was given.
+    """
+    import numpy as np
+
+    import pairsmith
+
+    labels, labeled, outcomes = (evidence.pop(name, None) for name in ("labels", "labeled", "outcomes"))
+    weights = np.concatenate([np.ones(0 if labels is None else len(labels)), [] if counts is None else counts])
+    return pairsmith.BradleyTerryGP(better=evidence.pop("better", None)).fit(
+        table.features,
+        labels,
+        labeled=labeled,
+        comparisons=evidence.get("comparisons"),
+        outcomes=outcomes,
+        sample_weight=weights if len(weights) else None,
+    )
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
     return path.resolve() == other.resolve()

@@ -1,139 +1,218 @@
-"""The command that serves a campaign to the people who label, and the one that makes a campaign to try."""
+"""pairsmith serve and demo-campaign: serve a campaign, or all campaigns of a folder, to raters."""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pairsmith.campaign import counted, is_campaign
-from pairsmith.cli.campaign_people import confirm, wants
-from pairsmith.cli.opening import needs_app, open_campaign, say, shown
+from pairsmith.campaign import ENDINGS, counted, is_campaign
+from pairsmith.cli.campaign_people import confirm, describe_access
+from pairsmith.cli.inputs import check_app_installed, display_name, open_campaign
+from pairsmith.cli.output import say
 
 if TYPE_CHECKING:
     import socket
 
     from pairsmith.campaign.store.store import Store
+    from pairsmith.campaign.web.folder import Listed
 
-
-def check_origin(store: Store, trusted: bool) -> None:
-    """Refuse to serve files and invites of a campaign that this user neither made nor confirmed."""
-    from pairsmith.campaign.people import invites as people
-    from pairsmith.campaign.people import seals, trust
-
-    if trust.is_confirmed(store):
-        if void := people.invited(store, confirmed=False):
-            names = ", ".join(name for name, _ in void)
-            say(f"Void until confirmed with pairsmith campaign trust: the invites of {names}", sys.stderr)
-        return
-    lines = wants(store, store.settings.folder)
-    made = f"{shown(store.target)} was made by another user or machine, or by an older pairsmith"
-    if not lines:
-        say(f"{made}; it shows no files and has no invites.", sys.stderr)
-        return
-    seals.key()  # or the error that there can be none
-    if trusted:
-        confirm(store)
-        return
-    for line in [f"{made}. It", *lines]:
-        say(line, sys.stderr)
-    raise ValueError(
-        f"{shown(store.target)} is not served before you confirm this: pairsmith campaign trust {shown(store.target)}"
-    )
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
     target: Annotated[
         str,
         typer.Argument(
-            help="A campaign, an SQLite file or a postgresql:// URL; or a folder, whose campaigns are listed and served"
+            help="A campaign: an SQLite file or a postgresql:// URL. Or a folder, to list its campaigns and serve them"
             " on this machine.",
             metavar="CAMPAIGN|FOLDER",
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to serve at; beyond this machine, everybody needs an invite.")
+        str, typer.Option(help="The address to serve at. Beyond this machine, everybody needs an invite.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
+    port: Annotated[int, typer.Option(help="The port to serve at, or 0 for any free port.", min=0, max=65535)] = 8000,
     invited: Annotated[
-        bool, typer.Option("--invited", help="Ask for invites on this machine too: behind a proxy.")
+        bool, typer.Option("--invited", help="Ask for invites on this machine too, as is needed behind a proxy.")
     ] = False,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     insecure: Annotated[
         bool,
-        typer.Option("--insecure", help="Let the cookie of invites travel without TLS, e.g. in a trusted network."),
+        typer.Option(
+            "--insecure", help="Let browsers send the invite's cookie without TLS, for example in a trusted network."
+        ),
     ] = False,
     trusted: Annotated[
         bool,
-        typer.Option("--trust", help="Confirm a campaign that another user or machine made, as campaign trust does."),
+        typer.Option(
+            "--trust", help="Confirm a campaign that another user or machine made, as pairsmith campaign trust does."
+        ),
     ] = False,
 ) -> None:
-    """Serve a campaign to the people who label, or list and serve all those of a folder to you.
+    """Serve a campaign to its raters, or list and serve the campaigns of a folder on this machine.
 
     [bold]pairsmith serve retina.db[/bold]
 
     [bold]pairsmith serve campaigns/[/bold]
     """
     if os.path.isdir(target):
-        from pairsmith.cli.serve_folder import serve_folder
+        _serve_folder(Path(target), host, port, invited or insecure, browse, trusted)
+    else:
+        _serve_campaign(target, host, port, invited, insecure, browse, trusted)
 
-        serve_folder(Path(target), host, port, invited or insecure, browse, trusted)
-        return
+
+def _serve_campaign(
+    target: str, host: str, port: int, invited: bool, insecure: bool, browse: bool, trusted: bool
+) -> None:
     with open_campaign(target) as store:
         check_origin(store, trusted)
-        here = host in ("127.0.0.1", "localhost", "::1")
-        local = here and not invited
+        on_this_machine = host in LOCAL_HOSTS
+        without_invites = on_this_machine and not invited
         listener = listen(host, port)
-        from pairsmith.campaign.people import enrolment
-        from pairsmith.campaign.people import invites as people
+        from pairsmith.campaign.people import enrolment, invites
         from pairsmith.campaign.planning.worker import Worker
         from pairsmith.campaign.web import server
         from pairsmith.campaign.web.app import create_app
 
-        url = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
+        url = _url(host, listener)
         print(f"Label at        {url}", flush=True)
         print(f"Dashboard at    {url}dashboard", flush=True)
         if store.settings.folder:
             say(f"Files from      {store.settings.folder}")
-        if not local:
-            roles = {role for _, role in people.invited(store)}
+        if not without_invites:
+            roles = {role for _, role in invites.invited(store)}
             if enrolment.all_places(store):
                 roles.add("rater")
-            for role, option in (("rater", "NAME"), ("organiser", "NAME --dashboard")):
+            for role, arguments in (("rater", "NAME"), ("organiser", "NAME --dashboard")):
                 if role not in roles:
-                    say(f"No {role} is invited yet: pairsmith campaign invite {shown(target)} {option} --url URL")
-        if not here and not insecure:
+                    command = f"pairsmith campaign invite {display_name(target)} {arguments} --url URL"
+                    say(f"No {role} is invited yet: {command}")
+        if not on_this_machine and not insecure:
             say("Browsers keep invites through TLS only: put a proxy in front; in a trusted network give --insecure.")
         print("Stop with Ctrl-C.", flush=True)
-        if browse and local:
+        if browse and without_invites:
             open_page(url)
         with Worker(target), suppress(KeyboardInterrupt):
-            server.serve(create_app(store, local, insecure), listener)
+            server.serve(create_app(store, without_invites, insecure), listener)
         store.check()
-    say(f"Stopped. Every answer is in {shown(target)}.")
+    say(f"Stopped. Every answer is in {display_name(target)}.")
+
+
+def _serve_folder(folder: Path, host: str, port: int, for_others: bool, browse: bool, trusted: bool) -> None:
+    """Serve a page that lists the campaigns of a folder, and each campaign at a port of its own."""
+    if for_others or host not in LOCAL_HOSTS:
+        raise ValueError(
+            f"{folder} is a folder, and is served to this machine only: an invite is to one campaign; serve each with a"
+            " pairsmith serve of its own"
+        )
+    paths = sorted(path for path in folder.iterdir() if path.suffix in ENDINGS and path.is_file())
+    if not paths:
+        raise ValueError(f"{folder} holds no campaign; make one with pairsmith campaign create {folder / 'name.db'}")
+    names: dict[Path, Path] = {}  # for each file the one name, among links, under which it is served
+    for path in sorted(paths, key=lambda path: (path.is_symlink(), path)):
+        names.setdefault(path.resolve(), path)
+    check_app_installed()
+    from pairsmith.campaign.planning.worker import Worker
+    from pairsmith.campaign.web.app import create_app
+    from pairsmith.campaign.web.folder import ByPort, create_listing
+    from pairsmith.campaign.web.server import serve
+
+    with ExitStack() as stack:
+        listener = stack.enter_context(listen(host, port))
+        listeners = {}
+        campaigns = []
+        for path in paths:
+            own_listener = stack.enter_context(listen(host, 0))
+            own_port = own_listener.getsockname()[1]
+            campaigns.append(_open_listed(path, names[path.resolve()], own_port, trusted, stack))
+            if campaigns[-1].store is not None:
+                listeners[own_port] = own_listener
+        stores = {listed.port: listed.store for listed in campaigns if listed.store is not None and listed.port}
+        apps = {own_port: create_app(store) for own_port, store in stores.items()}
+
+        def start_worker(own_port: int) -> None:  # a process each, so only for campaigns that somebody opens
+            stack.enter_context(Worker(stores[own_port].target))
+
+        url = _url(host, listener)
+        print(f"Campaigns at    {url}", flush=True)
+        for listed in campaigns:
+            say(f"{listed.name}: {listed.problem or f'port {listed.port}'}")
+        print("Stop with Ctrl-C.", flush=True)
+        if browse:
+            open_page(url)
+        with suppress(KeyboardInterrupt):
+            serve(ByPort(create_listing(folder, campaigns), apps, start_worker), listener, *listeners.values())
+        for store in stores.values():
+            store.check()
+    say(f"Stopped. Every answer is in its campaign, {counted(len(stores), 'file')} of {folder}.")
+
+
+def _open_listed(path: Path, name: Path, port: int, trusted: bool, stack: ExitStack) -> Listed:
+    """Open a campaign until the stack closes, or say why it cannot be served. Its file is served as `name` only."""
+    from pairsmith.campaign.web.folder import Listed
+
+    if path != name:
+        return Listed(path.name, problem=f"{name.name} and {path.name} are the same file; remove the link {path.name}")
+    try:
+        store = stack.enter_context(open_campaign(str(path)))
+        check_origin(store, trusted)
+    except ValueError as error:
+        return Listed(path.name, problem=str(error))
+    return Listed(path.name, store, port)
+
+
+def check_origin(store: Store, trusted: bool) -> None:
+    """Refuse to serve the files and invites of a campaign that this user has neither made nor confirmed."""
+    from pairsmith.campaign.people import invites, seals, trust
+
+    name = display_name(store.target)
+    if trust.is_confirmed(store):
+        if void := invites.invited(store, confirmed=False):
+            names = ", ".join(invitee for invitee, _ in void)
+            say(f"Void until confirmed with pairsmith campaign trust: the invites of {names}", sys.stderr)
+        return
+    access = describe_access(store, store.settings.folder)
+    origin = f"{name} was made by another user or machine, or by an older pairsmith"
+    if not access:
+        say(f"{origin}; it shows no files and has no invites.", sys.stderr)
+        return
+    seals.key()  # raises an error if this user cannot have a key
+    if trusted:
+        confirm(store)
+        return
+    for line in [f"{origin}. It", *access]:
+        say(line, sys.stderr)
+    raise ValueError(f"{name} is not served before you confirm this: pairsmith campaign trust {name}")
 
 
 def demo_campaign(
     target: Annotated[
         Path | None,
-        typer.Argument(help="Where to put it. Default: digits.db, or reviews.db with --texts.", metavar="FILE"),
+        typer.Argument(
+            help="The file of the campaign. Default: digits.db, or reviews.db with --texts.", metavar="FILE"
+        ),
     ] = None,
-    texts: Annotated[bool, typer.Option("--texts", help="Of 60 short reviews instead: which is more helpful?")] = False,
-    port: Annotated[int, typer.Option(help="0 for any that is free.", min=0, max=65535)] = 8000,
+    texts: Annotated[
+        bool, typer.Option("--texts", help="Compare 60 short reviews instead: which is more helpful?")
+    ] = False,
+    port: Annotated[int, typer.Option(help="The port to serve at, or 0 for any free port.", min=0, max=65535)] = 8000,
     browse: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
-    at_once: Annotated[bool, typer.Option("--serve/--no-serve", help="Serve it at once.")] = True,
+    at_once: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Serve the campaign once it is made, or only make it.")
+    ] = True,
 ) -> None:
-    """Make a campaign from handwritten digits (which is larger?) and serve it; one that is there goes on.
+    """Make a campaign from handwritten digits (which is larger?) and serve it. If the file exists, it is served.
 
-    With --texts, from short texts and no numbers at all.
+    With --texts, the items are short texts, and their features are made from the texts alone.
 
     [bold]pairsmith demo-campaign[/bold]
     """
-    needs_app()
+    check_app_installed()
     target = target or Path("reviews.db" if texts else "digits.db")
     if not target.exists():
         from pairsmith.campaign.setup import demo
@@ -156,6 +235,7 @@ def demo_campaign(
 
 
 def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at this address, or refuse in one line."""
     import socket
 
     # With the protocol named, asyncio sends small answers at once; without, each waits 40 ms for others to join it.
@@ -174,8 +254,12 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _url(host: str, listener: socket.socket) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
+
+
 def open_page(url: str) -> None:
-    """Open this page in a browser, once it is served, where there is a screen."""
+    """Open the page in a browser in half a second, when it is being served, if this machine has a screen."""
     import threading
     import webbrowser
 

@@ -16,7 +16,7 @@ from pairsmith.campaign.answering import leases
 from pairsmith.campaign.exchange import files as exchange
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store.store import Store
-from pairsmith.cli import opening
+from pairsmith.cli import inputs, output
 from support.campaigns import CREATE, version_1
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -150,18 +150,18 @@ def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
 
 def test_a_campaign_brings_its_own_answer_to_some_options(run):
     run(*CREATE)
-    found = opening.snapshot_of("c.db", None, [], None)
+    found = inputs.snapshot_of("c.db", None, [], None)
     assert found.features.shape == (8, 2)
     assert found.planned.shape == (6, 2)
     with pytest.raises(ValueError, match=r"c\.db is a campaign and brings its own .*; leave out the options"):
-        opening.snapshot_of("c.db", None, Path("labels.csv"))
+        inputs.snapshot_of("c.db", None, Path("labels.csv"))
 
 
 def test_a_password_is_not_repeated():
-    assert opening.shown("postgresql://anna:secret@host/x") == "postgresql://anna:***@host/x"
+    assert inputs.display_name("postgresql://anna:secret@host/x") == "postgresql://anna:***@host/x"
     url = "postgresql://host/x?user=anna&password=secret&sslpassword=other"
-    assert opening.shown(url) == "postgresql://host/x?user=anna"
-    assert opening.shown("c.db") == "c.db"
+    assert inputs.display_name(url) == "postgresql://host/x?user=anna"
+    assert inputs.display_name("c.db") == "c.db"
 
 
 def test_errors_about_items_do_not_repeat_the_password(run, target):
@@ -175,7 +175,7 @@ def test_errors_about_items_do_not_repeat_the_password(run, target):
 
 
 def test_control_characters_are_spelled_out(capsys):
-    opening.say("a\x1b[2Jb\u202e")
-    opening.say("c\x07", sys.stderr)
+    output.say("a\x1b[2Jb\u202e")
+    output.say("c\x07", sys.stderr)
     out, err = capsys.readouterr()
     assert (out, err) == ("a\\x1b[2Jb\\u202e\n", "c\\x07\n")
