@@ -150,11 +150,11 @@ def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
 
 def test_a_campaign_brings_its_own_answer_to_some_options(run):
     run(*CREATE)
-    found = inputs.snapshot_of("c.db", None, [], None)
+    found = inputs.read_campaign("c.db", None, [], None)
     assert found.features.shape == (8, 2)
     assert found.planned.shape == (6, 2)
     with pytest.raises(ValueError, match=r"c\.db is a campaign and brings its own .*; leave out the options"):
-        inputs.snapshot_of("c.db", None, Path("labels.csv"))
+        inputs.read_campaign("c.db", None, Path("labels.csv"))
 
 
 def test_a_password_is_not_repeated():

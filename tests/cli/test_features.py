@@ -102,7 +102,7 @@ def test_a_campaign_is_made_from_texts_alone_and_its_model_ranks_new_ones(run):
     assert run("rank c.db model.json")[0] == 0
     run("fit reviews.csv answers.csv --text review --image photo --dimensions 3 -o other.json --linear")
     for line in ("rank c.db other.json", "select c.db -k 2 --objective entropy --model other.json"):
-        assert refused(run(line), "other.json: its features were made otherwise than those of the campaign"), line
+        assert refused(run(line), "other.json: its features were made differently from the campaign's"), line
 
 
 def test_a_campaign_whose_texts_are_named_or_that_has_numbers(run):
@@ -203,7 +203,7 @@ def test_what_is_refused_in_one_line(run):
         ("features pictures.csv --image photo", "row 40 (item 'r39'), column 'photo': reviews.csv is not an image"),
         ("features gone.csv --image photo", "row 40 (item 'r39'), column 'photo': there is no file gone.png"),
         ("features reviews.csv", "table has no column to make features from"),
-        ("features reviews.csv --text photo --recipe r.json", "leave out the options that say it too"),
+        ("features reviews.csv --text photo --recipe r.json", "leave out the other options that say so"),
         ("features reviews.csv --recipe not.json", "not.json is no recipe"),
         ("features reviews.csv --text review -o reviews.csv", "one of the input files"),
         ("features reviews.csv --text review --dimensions 0", "dimensions must be at least 1"),

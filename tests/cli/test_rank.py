@@ -48,7 +48,7 @@ def test_fit_and_rank(run, answered):
     assert "Fitted to 40 answers and 2 labels (linear in the features, ridge 0.1)" in out
     code, out, err = run("rank items.csv model.json -o ranking.csv --plot ranking.png")
     assert code == 0
-    assert "not what features do not explain" in err
+    assert "not the part of an item's score that features do not explain" in err
     assert Path("ranking.png").stat().st_size > 5000
     ranking = pd.read_csv("ranking.csv", dtype={"id": str})
     assert list(ranking.columns) == ["rank", "id", "score", "error", "low", "high", "above_next"]

@@ -13,6 +13,7 @@ from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECO
 from pairsmith.cli import campaign_data, campaign_goals, campaign_people, creating
 from pairsmith.cli.inputs import (
     Dimensions,
+    FeatureColumns,
     IdColumn,
     ImageColumns,
     ImageEmbedding,
@@ -27,91 +28,105 @@ from pairsmith.cli.inputs import (
 )
 from pairsmith.cli.output import say
 
-campaign = typer.Typer(help="Make a labelling campaign, invite people, export answers.", no_args_is_help=True)
+campaign = typer.Typer(help="Create a labelling campaign, invite people, export answers.", no_args_is_help=True)
 
 
 @campaign.command()
 def create(
-    target: Annotated[str, typer.Argument(help="A new file, such as retina.db, or a postgresql:// URL.")],
-    items: Annotated[Path, typer.Option(help="Items: .csv, .tsv, .jsonl, .parquet or .npy.", metavar="FILE")],
+    target: Annotated[str, typer.Argument(help="The file to create, such as retina.db, or a postgresql:// URL.")],
+    items: Annotated[
+        Path, typer.Option(help="The table of items (.csv, .tsv, .jsonl, .parquet, .npy).", metavar="FILE")
+    ],
     question: Annotated[
         list[str],
         typer.Option(
-            help="What people are asked of each pair. May be repeated: each question gets a ranking of its own."
+            help="The question to ask about each pair. May be repeated: each question gets a ranking of its own."
         ),
     ],
     k: Annotated[
-        int, typer.Option("-k", "--pairs", help="How many pairs a round has; more where people outrun it.", metavar="K")
+        int,
+        typer.Option(
+            "-k",
+            "--pairs",
+            help="The number of pairs in a round; more if raters are faster than planning.",
+            metavar="K",
+        ),
     ] = 100,
     show: Annotated[
         list[str] | None,
         typer.Option(
-            help="What people see of an item, as KIND:COLUMN; kinds are text, markdown, image and audio (files, seen"
-            " from the table's folder). May be repeated. Default: the id.",
+            help="What raters see of an item, as KIND:COLUMN. The kinds are text, markdown, image and audio; images and"
+            " audio are files, relative to the table's folder. May be repeated. Default: the id.",
             metavar="KIND:COLUMN",
         ),
     ] = None,
     media: Annotated[
         Path | None,
         typer.Option(
-            help="The folder that holds every file shown; nothing outside is ever served. Default: the table's folder.",
+            help="The folder that holds all files to show; no file outside it is ever served. Default: the table's"
+            " folder.",
             metavar="FOLDER",
         ),
     ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Feature columns, by name or pattern such as 'f_*'; may be repeated. Default: all other columns.",
-            metavar="PATTERN",
-        ),
-    ] = None,
+    features: FeatureColumns = None,
     labels: Annotated[
-        Path | None, typer.Option(help="Absolute labels there are: a column of ids and one of two values.")
+        Path | None, typer.Option(help="A table of absolute labels with two values: columns id and label.")
     ] = None,
     better: Annotated[
-        str | None, typer.Option(help="The better one of the two labels, where they are words.", metavar="LABEL")
+        str | None,
+        typer.Option(help="The better one of the two labels in --labels, if they are words.", metavar="LABEL"),
     ] = None,
     id_column: IdColumn = None,
     group_by: Annotated[
-        str | None, typer.Option(help="Pair only items with the same value in this column.", metavar="COLUMN")
+        str | None, typer.Option(help="Pair only items that have the same value in this column.", metavar="COLUMN")
     ] = None,
     max_per_item: Annotated[
-        int | None, typer.Option(help="No item in more than this many pairs of a round.", metavar="COUNT")
+        int | None, typer.Option(help="The largest number of pairs of a round that an item may be in.", metavar="COUNT")
     ] = None,
     answers_per_pair: Annotated[
         str,
         typer.Option(
-            help="How many people answer each pair; auto: one, and the design may ask it again.", metavar="COUNT|auto"
+            help="How many raters answer each pair. auto: one rater, and later rounds may ask the pair again.",
+            metavar="COUNT|auto",
         ),
     ] = "1",
-    ties: Annotated[bool, typer.Option("--ties/--no-ties", help="Whether people may call it a tie.")] = True,
+    ties: Annotated[bool, typer.Option("--ties/--no-ties", help="Let raters call a pair a tie.")] = True,
     repeats: Annotated[
-        bool, typer.Option("--repeats/--no-repeats", help="Whether one person may be asked the same pair again.")
+        bool, typer.Option("--repeats/--no-repeats", help="Let one rater be asked the same pair again.")
     ] = False,
     instructions: Annotated[
         Path | None,
-        typer.Option(help="Instructions, shown before the first pair and on demand: a text or Markdown file."),
+        typer.Option(help="A text or Markdown file of instructions, shown before the first pair and on request."),
     ] = None,
     objective: Annotated[
-        str, typer.Option(help="What rounds are designed by: a criterion of pairsmith select.")
+        str, typer.Option(help="The criterion that designs the rounds, as in pairsmith select.")
     ] = "order",
     random_share: Annotated[
         float,
         typer.Option(
-            help="The share of pairs that are drawn at random: the yardstick for how well the model predicts.",
+            help="The share of pairs that are drawn at random, to measure how well the model predicts.",
             metavar="SHARE",
         ),
     ] = RANDOM_SHARE,
     lease: Annotated[
-        float, typer.Option(help="Minutes after which an abandoned pair returns to the queue.", metavar="MINUTES")
+        float,
+        typer.Option(
+            help="The number of minutes after which an abandoned pair returns to the queue.", metavar="MINUTES"
+        ),
     ] = LEASE_SECONDS / 60,
     viewing: Annotated[
-        float, typer.Option(help="Seconds a pair is on the screen before an answer counts.", metavar="SECONDS")
+        float,
+        typer.Option(
+            help="The number of seconds that a pair is on the screen before it can be answered.", metavar="SECONDS"
+        ),
     ] = VIEWING_SECONDS,
     graded: Annotated[
-        bool, typer.Option("--graded", help="People say slightly or much better; both weigh in the model.")
+        bool,
+        typer.Option(
+            "--graded", help="Let raters answer slightly better or much better; the model weighs them differently."
+        ),
     ] = False,
-    comments: Annotated[bool, typer.Option("--comments", help="People may add a comment to an answer.")] = False,
+    comments: Annotated[bool, typer.Option("--comments", help="Let raters add a comment to an answer.")] = False,
     text: TextColumns = None,
     image: ImageColumns = None,
     dimensions: Dimensions = None,
@@ -125,31 +140,34 @@ def create(
     gold: Annotated[
         Path | None,
         typer.Option(
-            help="Pairs whose outcome is known, to see who answers with care: a table with first, second and outcome,"
-            " or winner and loser. campaign gold adds more.",
+            help="A table of gold pairs, whose outcome is known, to see who answers with care: columns first, second"
+            " and outcome, or winner and loser. pairsmith campaign gold adds more.",
             metavar="FILE",
         ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(help="The share of pairs handed out that are of --gold, up to 0.5.", metavar="SHARE"),
+        typer.Option(help="The share of pairs handed out that are gold pairs, up to 0.5.", metavar="SHARE"),
     ] = None,
     prompt: Annotated[
         str | None,
         typer.Option(
-            help="What items answer, shown above the pair: a column of texts, or markdown:COLUMN. The items of a group"
-            " must answer the same, so --group-by goes with it.",
+            help="A column with the prompt that an item answers, shown above the pair: COLUMN, or markdown:COLUMN. The"
+            " items of a group must answer the same prompt, so give --group-by too.",
             metavar="COLUMN",
         ),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option(help="Who made each item, a column: pairsmith rank --by then ranks those too.", metavar="COLUMN"),
+        typer.Option(
+            help="A column that says who made each item. Then pairsmith rank --by can rank the makers.",
+            metavar="COLUMN",
+        ),
     ] = None,
 ) -> None:
-    """Make a campaign from a table of items.
+    """Create a campaign from a table of items.
 
-    Where nothing says what the features are and there are no numbers, they are made from the texts and images shown.
+    If the table has no numbers and no option names features, they are made from the texts and images shown.
 
     [bold]pairsmith campaign create retina.db --items items.csv --features 'f_*' --show image:path -k 200
     --question 'Which eye looks worse?'[/bold]
@@ -171,7 +189,7 @@ def create(
     how = recipe_options(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
     guidance = "" if instructions is None else read_instructions(instructions)
     labelled = None
-    if labels is not None:  # looked at before features are made, which takes its time
+    if labels is not None:  # checked before features are made, which takes time
         labelled = read_labels(labels, read_items(items, id_column, () if items.suffix == ".npy" else None))
     named = {"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt}
     table = creating.read_table(items, named, features, text, image, by, no_features, how)

@@ -1,4 +1,4 @@
-"""Behind the options of pairsmith campaign create: which go together, the table of items, and what to tell of it."""
+"""Parts of pairsmith campaign create: checks of its options, the table of items, and sentences about it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pairsmith.campaign import counted
-from pairsmith.cli.inputs import display_name
+from pairsmith.cli.inputs import check_better, display_name
 from pairsmith.cli.output import say
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from pairsmith.recipe.recipe import Recipe
 
 
-def goals(**given: str | None) -> Goals:
-    """When the campaign is over, as the options say."""
+def goals(**options: str | None) -> Goals:
+    """Return the goals that the options set."""
     from pairsmith.campaign.answering.goals import Goals, revised
     from pairsmith.campaign.store.schema import SECOND
 
-    return revised(Goals(), round(time.time() * SECOND), **given)
+    return revised(Goals(), round(time.time() * SECOND), **options)
 
 
 def check_numbers(objective: str, lease: float, random_share: float, viewing: float, rate: float | None) -> None:
-    """Refuse values that options cannot have."""
+    """Refuse values out of bounds."""
     from pairsmith.campaign.answering.gold import check_rate
     from pairsmith.criteria import CRITERIA
 
@@ -51,19 +51,18 @@ def check_companions(
     gold: Path | None,
     rate: float | None,
 ) -> None:
-    """Refuse options without those that they belong to, or beside those that they rule out."""
+    """Refuse options whose companion is missing, and options that exclude each other."""
     if media is not None and not media.is_dir():
         raise ValueError(f"--media {media}: there is no such folder")
-    if better is not None and labels is None:
-        raise ValueError("--better names one of the labels of --labels; give that too")
+    check_better(better, labels)
     if without_and_with_features:
         raise ValueError("--no-features leaves nothing for --features, --text and --image; leave one out")
     if rate is not None and gold is None:
-        raise ValueError("--rate is the share of pairs drawn from those of --gold; give that too")
+        raise ValueError("--rate is the share of pairs drawn from --gold; give that too")
 
 
 class Table(NamedTuple):
-    """What the table of items holds."""
+    """A table of items as `create` takes it."""
 
     items: Items
     parts: list[Shown]
@@ -82,7 +81,7 @@ def read_table(
     no_features: bool,
     how: dict[str, Any],
 ) -> Table:
-    """The table of items; `named` has the columns show, id, group_by and prompt."""
+    """Read the table of items. `named` holds the columns show, id, group_by and prompt."""
     from pairsmith.campaign.setup.create import read_items_and_parts
     from pairsmith.campaign.setup.prompts import read_authors, read_prompts
 
@@ -98,7 +97,7 @@ def read_table(
 
 
 def say_what_was_made(target: str, table: Table, count: int, by_choice: bool) -> None:
-    """What a new campaign holds, and what its features were made from, if they were, `by_choice` or for want of any."""
+    """Say what a new campaign holds, and what its features were made from: `by_choice`, or for lack of numbers."""
     from pairsmith.campaign.setup.create import told_of_features
 
     if table.recipe is not None:
@@ -110,7 +109,7 @@ def say_what_was_made(target: str, table: Table, count: int, by_choice: bool) ->
 
 
 def check_aside(aside: list[str], show: Sequence[str]) -> None:
-    """Refuse to show with each item what stands above both, or what would give away who made it."""
+    """Refuse to show the prompt with each item, which stands above the pair, or the maker, who might sway raters."""
     shown = [entry.partition(":")[2] for entry in show]
     for column in aside:
         if column in shown:

@@ -181,9 +181,9 @@ def read_campaign_evidence(target: str, *refused: object, question: int | None =
     """Read the labels and answers of a campaign. None of the `refused` options may be set."""
     import numpy as np
 
+    snapshot = read_campaign(target, *refused, question=question)
     from pairsmith.campaign.learning import evidence as evidence_in
 
-    snapshot = read_campaign(target, *refused, question=question)
     arguments = evidence_in(snapshot)
     if "comparisons" not in arguments:
         raise ValueError(nothing_to_learn(target))
