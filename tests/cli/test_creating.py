@@ -35,7 +35,7 @@ def test_gold_pairs_are_given_when_a_campaign_is_made(run):
         (["--gold", "gold.csv", "--group-by", "prompt"], "winner,loser\nitem 0,item 1\n", "are of different groups"),
         (["--gold", "gold.csv", "--rate", "0.6"], "", "--rate must be between 0 and 0.5, got 0.6"),
         (["--gold", "none.csv"], "", "none.csv"),
-        (["--rate", "0.1"], "", "--rate is the share of pairs drawn from those of --gold; give that too"),
+        (["--rate", "0.1"], "", "--rate is the share of pairs drawn from --gold; give that too"),
         (["--better", "good"], "", "--better names one of the labels of --labels"),
         (["--no-features"], "", "--no-features leaves nothing for --features"),
         (["--media", "none"], "", "--media none: there is no such folder"),

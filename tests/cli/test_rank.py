@@ -55,7 +55,7 @@ def test_fit_and_rank(run, answered):
     assert np.corrcoef([list(answered).index(name) for name in ranking.id], range(12))[0, 1] > 0.95
     code, out, err = run("rank items.csv model.json")
     assert code == 0
-    assert err.startswith("Note: intervals count what the answers leave open about the weights of the features")
+    assert err.startswith("Note: intervals cover the uncertainty about the features' weights")
     assert out.splitlines()[0] == "rank,id,score,error,low,high,above_next"
 
 
