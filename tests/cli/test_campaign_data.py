@@ -1,4 +1,4 @@
-"""The commands of organisers."""
+"""Exports, raters and wording after corrections."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What every command on a campaign begins with: the extra, and the campaign, opened."""
+"""Campaigns as inputs of commands."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""pairsmith rank, and models that are read."""
+"""pairsmith rank, and models that fit and rank refuse."""
 
 from pathlib import Path
 

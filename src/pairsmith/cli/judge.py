@@ -179,10 +179,10 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     several = len(store.settings.questions) > 1
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
-        given = standing(connection, store.target)
+        counted_answers = standing(connection, store.target)
     for question in range(len(store.settings.questions)):
         which = f"Question {question + 1}: agrees" if several else "Agrees"
-        rows = judges_against_people(given[given["question"] == question])
+        rows = judges_against_people(counted_answers[counted_answers["question"] == question])
         for row in [row for row in rows if row["name"] == name]:
             if row["pairs"]:
                 among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"
