@@ -1,4 +1,4 @@
-"""Several questions beyond the label page: gold pairs, files, judges, commands, and campaigns made before."""
+"""Several questions beyond the rating page: gold pairs, files, judges, commands, and campaigns made before."""
 
 import pandas as pd
 import pytest

@@ -15,7 +15,7 @@ from pairsmith.campaign.web import api as contracts
 from support.campaigns import ask, client_of
 
 
-def test_the_story_of_a_labeller(api):
+def test_the_story_of_a_rater(api):
     first = ask(api, "next")["pair"]
     assert ask(api, "next")["pair"] == first  # loaded again
     second = ask(api, "next", holding=[first["lease"]])["pair"]
@@ -63,7 +63,7 @@ def test_the_story_of_an_organiser(api):
     assert ask(api, "next")["pair"] is None
 
 
-def test_an_organiser_pauses_and_labellers_are_told_why(api):
+def test_an_organiser_pauses_and_raters_are_told_why(api):
     assert ask(api, "next")["over"] is None
     assert ask(api, "state", action="pause") == {"state": "paused"}
     assert ask(api, "next") == {"pair": None, "over": "paused", "progress": api.get("/api/progress").json()}

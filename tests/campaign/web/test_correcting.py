@@ -84,7 +84,7 @@ def test_what_is_posted_is_done_logged_and_shown(api):
     )
 
 
-def test_gold_pairs_are_counted_in_the_table_of_labellers(api):
+def test_gold_pairs_are_counted_in_the_table_of_raters(api):
     gold.know(api.store, {(0, 1): 1, (2, 3): -1})
     add_answers(api.store, answers_of([(0, 1), (2, 3), (4, 5), (4, 5)], rater=["anna", "anna", "anna", "ben"]))
     dashboard.save_report(api.store, make_report(take_snapshot(api.store)))

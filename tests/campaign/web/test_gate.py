@@ -164,7 +164,7 @@ def test_a_proxy_without_invites_opens_nothing(tmp_path, store, serve, nginx):
 
 
 def test_headers_and_text_leave_no_room_for_scripts(local):
-    for path in ("/", "/dashboard", "/api/progress", "/static/label.js", "/media/0/0", "/nowhere"):
+    for path in ("/", "/dashboard", "/api/progress", "/static/rate.js", "/media/0/0", "/nowhere"):
         headers = local.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy

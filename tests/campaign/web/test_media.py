@@ -196,7 +196,7 @@ def test_a_file_that_is_cut_short_meanwhile_ends_the_connection_without_a_traceb
     assert told.count("\n") == 1
 
 
-def test_labellers_fetch_what_was_shown_to_them(target, make, tmp_path):
+def test_raters_fetch_what_was_shown_to_them(target, make, tmp_path):
     (tmp_path / "x.svg").write_bytes(SVG)
     store = make(target, n=6, k=3, parts=[[("image", "x.svg")]] * 6, media=tmp_path)
     with TestClient(create_app(store, local=False), base_url="https://label.example.org") as client:

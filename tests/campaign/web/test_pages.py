@@ -22,7 +22,7 @@ def test_pages_need_nothing_from_elsewhere(api):
     assert api.get("/api/openapi.json").json()["paths"].keys() >= {"/api/next", "/api/answer", "/api/undo"}
 
 
-def test_the_dashboard_leads_to_the_label_page_where_it_may_be_opened(store, local, public):
+def test_the_dashboard_leads_to_the_rating_page_where_it_may_be_opened(store, local, public):
     link = '<a class="button" href="/">'
     assert link in local.get("/dashboard").text
     public.get(f"/organise/{people.invite(store, 'olga', 'organiser')}")

@@ -3,7 +3,7 @@
 app        all of it put together, and how errors are told
 access     who asks: the cookie or the header of an invite, or whoever sits at this machine
 pages      what people open in a browser; templates/, static/: no framework, no build step
-languages  the words of the label page; words/: a file a language
+languages  the words of the rating page; words/: a file a language
 correcting answers one by one, and what organisers put right
 api        what the pages' scripts, and programs, ask and answer
 bodies     what a request may bring: JSON in which no key is repeated

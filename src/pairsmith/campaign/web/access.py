@@ -70,5 +70,5 @@ class Access:
         response.set_cookie(self.cookie(role), token, max_age=MONTH, httponly=True, samesite="lax", secure=secure)
 
     def is_known(self, request: Request) -> bool:
-        """Whether this browser has an invite to label."""
+        """Whether this browser has an invite as a rater."""
         return people.person_of(self.store, request.cookies.get(self.cookie("rater"), ""), "rater") is not None

@@ -243,9 +243,9 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def labelling(store: Store, access: Access) -> APIRouter:
-    """Pairs, answers and undos, for those who label."""
-    router = APIRouter(prefix="/api", route_class=StrictRoute, tags=["labelling"], responses=ERRORS)
+def rating(store: Store, access: Access) -> APIRouter:
+    """Pairs, answers and undos, for raters."""
+    router = APIRouter(prefix="/api", route_class=StrictRoute, tags=["rating"], responses=ERRORS)
 
     def progress_of(person: int) -> Progress:
         return Progress(**leases.progress(store, person))

@@ -47,7 +47,7 @@ def create_app(store: Store, local: bool = True, insecure: bool = False) -> Fast
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     access = Access(store, local, insecure)
     for router in (
-        api.labelling(store, access),
+        api.rating(store, access),
         api.organising(store, access),
         correcting(store, access),
         api.enrolling(store, access),

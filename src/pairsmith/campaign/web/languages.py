@@ -1,4 +1,4 @@
-"""The languages of the label page: one file of words each, and which of them a visitor gets."""
+"""The languages of the rating page: one file of words each, and which of them a visitor gets."""
 
 from __future__ import annotations
 

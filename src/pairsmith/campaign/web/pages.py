@@ -28,20 +28,20 @@ TEMPLATES = Jinja2Templates(directory=Path(__file__).parent / "templates")
 
 
 def pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
-    """The label page, the dashboard, the description of the API, and the links of invites."""
+    """The rating page, the dashboard, the description of the API, and the links of invites."""
     router = APIRouter(include_in_schema=False)
 
     @router.get("/")
-    def label_page(request: Request, lang: Language = None) -> HTMLResponse:
+    def rating_page(request: Request, lang: Language = None) -> HTMLResponse:
         access.person(request, "rater")
-        return TEMPLATES.TemplateResponse(request, "label.html", _label(store, _language(request, lang)))
+        return TEMPLATES.TemplateResponse(request, "rate.html", _rating_page(store, _language(request, lang)))
 
     @router.get("/dashboard")
     def dashboard_page(request: Request, question: Question = 1) -> HTMLResponse:
         access.person(request, "organiser")
-        may_label = access.local or access.is_known(request)
+        may_rate = access.local or access.is_known(request)
         return TEMPLATES.TemplateResponse(
-            request, "dashboard.html", _dashboard(store, question) | {"may_label": may_label}
+            request, "dashboard.html", _dashboard(store, question) | {"may_rate": may_rate}
         )
 
     @router.get("/api")
@@ -80,12 +80,12 @@ def _language(request: Request, asked: str | None) -> str:
 
 
 def _onward(lang: str | None) -> str:
-    """The label page, in the language that a link asks for."""
+    """The rating page, in the language that a link asks for."""
     return f"/?lang={lang}" if lang in languages.WORDS else "/"
 
 
-def _label(store: Store, language: str) -> dict[str, Any]:
-    """What the label page shows; its script finds `setup` on it."""
+def _rating_page(store: Store, language: str) -> dict[str, Any]:
+    """What the rating page shows; its script finds `setup` on it."""
     words, settings, wording = languages.WORDS[language], store.settings, wordings.current(store)
     return {
         "settings": settings,

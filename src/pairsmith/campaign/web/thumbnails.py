@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 SIDE = 112  # pixels at most, of both sides: twice what is shown, for fine screens
-MAX_PIXELS = 50_000_000  # of a picture that is decoded beside people who label: some 200 MB, and as much to shrink it
+MAX_PIXELS = 50_000_000  # of a picture that is decoded beside people who rate: some 200 MB, and as much to shrink it
 MADE = "image/webp"
 READABLE = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP", "image/avif": "AVIF"}
 

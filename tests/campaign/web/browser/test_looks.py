@@ -88,7 +88,7 @@ def test_the_dashboard_says_what_is_known_and_leads_on(browser, addresses):
     expect(heads.filter(visible=True).first).to_have_text("Name")
     assert "Gold right" not in heads.filter(visible=True).all_inner_texts()  # there are no gold pairs
     assert "Slope" in heads.filter(visible=True).all_inner_texts()
-    page.get_by_role("link", name="Label", exact=True).click()
+    page.get_by_role("link", name="Rate", exact=True).click()
     expect(page.locator("#question")).to_have_text(LONG)
     page.close()
 

@@ -21,7 +21,7 @@ def answered(store, count=12):
             leases.answer(store, person, lease.token, choice, 1.5)
 
 
-def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serve):
+def test_a_rater_is_excluded_and_included_again(browser, tmp_path, make, serve):
     store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
     answered(store)
     url, _ = serve(str(tmp_path / "t.db"))

@@ -7,7 +7,7 @@ from pairsmith.campaign.setup.demo import REVIEWS
 from support.browsing import DESKTOP, accessible, answerable, open_page
 
 
-def test_texts_alone_are_labelled_from_the_first_pair_to_the_ranking(run, serve, browser, tmp_path):
+def test_texts_alone_are_rated_from_the_first_pair_to_the_ranking(run, serve, browser, tmp_path):
     target = str(tmp_path / "reviews.db")
     assert run("demo-campaign", target, "--texts", "--no-serve")[0] == 0
     url, _ = serve(target)

@@ -1,4 +1,4 @@
-// The label page. The pair on the screen is `current`; `upcoming` is loaded while it is looked at. An answer moves on at
+// The rating page. The pair on the screen is `current`; `upcoming` is loaded while it is looked at. An answer moves on at
 // once and is sent in the background, in order, again and again until the server has it.
 
 import { ask, find, pause } from "./common.js";
