@@ -17,7 +17,7 @@ def test_what_goes_wrong_is_told(api):
 def test_a_database_in_trouble_is_told_to_the_organiser_only(api, monkeypatch, capfd):
     pair = ask(api, "next")["pair"]
 
-    def locked(*_args):
+    def locked(*_args, **_options):
         raise CampaignError("/home/me/t.db is locked by another program")
 
     monkeypatch.setattr(leases, "answer", locked)
