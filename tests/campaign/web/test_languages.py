@@ -26,7 +26,7 @@ def test_every_language_has_every_word_with_the_same_blanks(name):
 def test_every_word_is_used_and_no_other():
     """Of keys that are put together, such as nothing_why, the page names the first part."""
     sources = [*WEB.glob("static/*.js"), WEB / "templates/rate.html", WEB / "templates/enrol.html"]
-    organisers = "dashboard.js", "charts.js", "course.js", "ranking.js"
+    organisers = "dashboard.js", "charts.js", "organise.js", "ranking.js"
     text = "".join(path.read_text() for path in sources if path.name not in organisers)
     names = {"language"} | set(re.findall(r"words\.(\w+)", text)) | set(re.findall(r"\"(\w+)\"", text))
     assert {key for key in WORDS["en"] if key.removesuffix("_why") not in names} == set()

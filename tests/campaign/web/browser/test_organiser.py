@@ -137,7 +137,7 @@ def test_long_instructions_do_not_keep_the_question_from_being_edited(browser, t
     page.goto(f"{url}/dashboard")
     page.locator("summary").click()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#saved")).to_have_text("Nothing is changed.")
+    expect(page.locator("#saved")).to_have_text("Nothing has changed.")
     page.get_by_label("Question").fill("Which now?")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#saved")).to_contain_text("Saved as wording 2")

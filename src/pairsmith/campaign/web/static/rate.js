@@ -1,89 +1,80 @@
-// The rating page. The pair on the screen is `current`; `upcoming` is loaded while it is looked at. An answer moves on at
-// once and is sent in the background, in order, again and again until the server has it.
+// The rating page. An answer moves on to the next pair at once. It is sent in the background, in order, and again and
+// again until the server has it.
 
-import { ask, find, pause } from "./common.js";
+import { delay, find, findAll, findFirst, request } from "./common.js";
 import { listen } from "./controls.js";
-import { nameOf, putOnScreen, withElements } from "./parts.js";
+import { nameOf, prepare, putOnScreen } from "./parts.js";
+import { Session } from "./session.js";
 import { say, setup } from "./words.js";
 
-const buttons = [...document.querySelectorAll("[data-choice]")];
+const MAX_SECONDS = 86400; // the server takes no longer times
+
+/** @type {HTMLButtonElement[]} */
+const buttons = findAll("[data-choice]");
 const ties = buttons.some((button) => button.dataset.choice === "tie");
-
-const DAY = 86400; // seconds, the longest time that the server takes for an answer's
-
-let current = null;
-let upcoming = null;
-let shownAt = 0; // when the current pair came to the screen
-let viewing = null; // the timer that ends the time in which no answer counts
-let yours = 0; // answers of this person that the server has
-let undoable = null; // the lease whose answer can be taken back
-let lastGiven = null; // the last answer, for its comment
-const unsent = new Map(); // answers by lease that the server does not have yet: those pairs must not be shown again
-let sending = Promise.resolve(); // all that is to be sent, one after the other
-let fetching = false;
-let asked = Promise.resolve(); // the last request for a pair
+const session = new Session(setup.wording, !setup.instructions);
 
 // Progress and messages
 
+/** @type {(text: string, bad?: boolean) => void} */
 function tell(text, bad = false) {
   find("status").textContent = text;
   find("status").classList.toggle("bad", bad);
 }
 
-// Why the server refused, in the language of the page; `late` is what a conflict means here.
-function why(error, late) {
-  if (error.status === undefined) return say("no_server");
-  return { 401: say("no_invite"), 404: say("not_yours"), 409: say(late), 410: say("ended") }[error.status] ?? error.message;
+/**
+ * Say why a request failed, in the language of the page.
+ * @param {any} error
+ * @param {string} conflict the key of what a conflict (409) means here
+ */
+function why(error, conflict) {
+  /** @type {Record<number, string>} */
+  const reasons = { 401: say("no_invite"), 404: say("not_yours"), 409: say(conflict), 410: say("ended") };
+  return error.status === undefined ? say("no_server") : reasons[error.status] ?? error.message;
 }
 
-// Requests run beside each other. Each takes a ticket when it is sent: what one says that was sent before the last one
-// told is not news any more.
-let lastTicket = 0;
-let newestTold = 0;
-
-const ticketFor = () => ++lastTicket;
-
-function tellProgress(progress, ticket) {
-  if (ticket < newestTold) return;
-  newestTold = ticket;
-  undoable = progress.undo;
-  yours = progress.yours;
-  find("undo").disabled = undoable === null;
-  const { answers, goal, quota } = progress;
-  const [part, whole] = quota === null ? [answers, goal] : [yours, quota];
-  find("bar").hidden = whole === null; // without a goal there is no way to go
-  find("bar").max = Math.max(1, whole);
-  find("bar").value = part;
-  const kind = quota !== null ? "progress_quota" : goal !== null ? "progress_goal" : "progress";
-  find("count").textContent = say(kind, { answers, goal, quota, yours });
+/** @type {(progress: Progress, ticket: number) => void} */
+function updateProgress(progress, ticket) {
+  if (!session.update(progress, ticket)) return;
+  const { answers, goal, quota, yours } = progress;
+  find("undo").disabled = session.undoable === null;
+  const [done, whole] = quota === null ? [answers, goal] : [yours, quota];
+  find("bar").hidden = whole === null; // without a goal there is nothing to fill
+  find("bar").max = Math.max(1, whole ?? 0);
+  find("bar").value = done;
+  const key = quota !== null ? "progress_quota" : goal !== null ? "progress_goal" : "progress";
+  find("count").textContent = say(key, { answers, goal, quota, yours });
 }
 
-// Showing a pair
+// Drawing
 
-function show(pair, comment = "") {
-  current = pair;
+/** Draw the current pair, or an empty page if there is none. */
+function drawPair(comment = "") {
+  const pair = session.current;
   document.body.classList.remove("done");
   find("pair").classList.toggle("none", pair === null);
   find("pair").dataset.lease = pair ? pair.lease : "";
   find("empty").hidden = true;
   putOnScreen(pair);
   if (pair) {
-    reword(pair.wording);
-    tellWhich(pair.question);
+    drawWording(pair.wording);
+    drawQuestionNumber(pair.question);
   }
-  if (find("comment")) find("comment").value = comment;
+  const field = find("comment");
+  if (field) field.value = comment;
   for (const button of buttons) button.disabled = pair === null;
-  beginViewing();
+  startViewing();
 }
 
-function showNothing(key, because = `${key}_why`) {
-  show(null);
+/** Say why there is no pair. @type {(key: string, reason?: string) => void} */
+function drawNothing(key, reason = `${key}_why`) {
+  drawPair();
   find("empty").hidden = false;
-  find("empty").querySelector("strong").textContent = say(key);
-  find("empty").querySelector("span").textContent = say(because);
+  findFirst("strong", find("empty")).textContent = say(key);
+  findFirst("span", find("empty")).textContent = say(reason);
 }
 
-// Why no more pairs come, as the server says it.
+/** Why no more pairs come: the server's name for it, and the key of our text. @type {Record<string, string>} */
 const endings = {
   closed: "over_closed",
   deadline: "over_deadline",
@@ -94,98 +85,143 @@ const endings = {
   yours: "over_yours",
 };
 
-function showOver(over) {
-  if (over === null) showNothing("nothing");
-  else if (over === "paused") showNothing("paused");
-  else showNothing("thanks", endings[over]);
-  document.body.classList.toggle("done", over !== null);
+/** @param {string | null} ending null if pairs may still come */
+function drawEnding(ending) {
+  if (ending === null) drawNothing("nothing");
+  else if (ending === "paused") drawNothing("paused");
+  else drawNothing("thanks", endings[ending]);
+  document.body.classList.toggle("done", ending !== null);
 }
 
-// An answer counts only after some time: before, nobody can have seen the pair.
-function beginViewing() {
-  shownAt = performance.now();
+// The question and the instructions may be edited meanwhile. The page shows the ones that belong to the current pair.
+/** @param {Wording} wording */
+function drawWording({ number, question, instructions }) {
+  document.title = question;
+  find("question").textContent = question;
+  if (number === session.wording) return;
+  session.wording = number;
+  find("guidance").hidden = instructions === "";
+  find("guidance").innerHTML = instructions; // the server has sanitised it
+  tell(say("reworded"), true);
+  if (instructions === "" || find("instructions").open) return;
+  find("instructions").showModal();
+  find("instructions").addEventListener("close", startViewing, { once: true });
+}
+
+// With several questions the pair stays and only the question changes, so the change must be noticed.
+/** @param {number} number */
+function drawQuestionNumber(number) {
+  const which = find("which");
+  if (!which) return;
+  const text = say("which_question", { number, count: setup.questions });
+  if (which.textContent === text) return;
+  which.textContent = text;
+  if (which.parentElement) restartAnimation(which.parentElement, "changed");
+}
+
+/** @type {(element: HTMLElement, name: string) => void} */
+function restartAnimation(element, name) {
+  element.classList.remove(name);
+  void element.offsetWidth; // reading it makes the browser notice that the class was gone
+  element.classList.add(name);
+}
+
+// An answer counts only after some time: before that, nobody can have seen the pair.
+function startViewing() {
   find("pair").classList.add("early");
-  clearTimeout(viewing);
-  viewing = setTimeout(() => find("pair").classList.remove("early"), 1000 * setup.viewing);
+  session.startViewing(1000 * setup.viewing, () => find("pair").classList.remove("early"));
 }
 
-function pulse() {
-  find("pair").classList.remove("pulse");
-  void find("pair").offsetWidth; // so that the animation begins anew
-  find("pair").classList.add("pulse");
-  tell(say("too_soon"));
+// Show the instructions before the first pair, to raters who have not answered yet.
+function showInstructionsOnce() {
+  if (session.greeted) return;
+  session.greeted = true;
+  if (session.answerCount > 0) return;
+  const dialog = find("instructions");
+  const button = findFirst("button", dialog);
+  const close = button.textContent;
+  button.textContent = button.dataset.first ?? "";
+  dialog.classList.add("first");
+  dialog.addEventListener("close", () => {
+    button.textContent = close;
+    dialog.classList.remove("first");
+    startViewing();
+  }, { once: true });
+  dialog.showModal();
 }
 
-// Asking and answering
+// Fetching and answering
 
 async function fetchPairs() {
-  if (fetching) return;
-  fetching = true;
+  if (session.fetching) return;
+  session.fetching = true;
   try {
-    while (current === null || upcoming === null) {
-      await sending;
-      const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease).concat([...unsent.keys()]);
-      const ticket = ticketFor();
-      asked = ask("/api/next", { holding });
-      const found = await asked;
-      tellProgress(found.progress, ticket);
+    while (session.current === null || session.upcoming === null) {
+      await session.sent;
+      const ticket = session.takeTicket();
+      session.pairRequest = request("/api/next", { holding: session.heldLeases });
+      const { pair, over, progress } = await session.pairRequest;
+      updateProgress(progress, ticket);
       showInstructionsOnce();
-      if (found.pair === null) {
-        if (current !== null && found.over !== null) await renew(null); // was it loaded ahead, and given back?
-        if (current !== null) return;
-        showOver(found.over);
-        if (!find("status").classList.contains("bad")) tell(""); // it speaks of a next pair
-        await pause(found.over === null ? 2000 : 5000); // it may be opened again
-      } else if (current === null) {
-        show(withElements(found.pair, null));
+      if (pair === null) {
+        if (session.current !== null && over !== null) await renew(null); // its lease may have been given back
+        if (session.current !== null) return;
+        drawEnding(over);
+        if (!find("status").classList.contains("bad")) tell(""); // the message speaks of a next pair
+        await delay(over === null ? 2000 : 5000); // a campaign may be reopened
       } else {
-        upcoming = withElements(found.pair, current);
+        const isFirst = session.current === null;
+        session.receive(prepare(pair, session.current));
+        if (isFirst) drawPair();
       }
     }
   } catch (error) {
-    if (current === null && !error.refused) showNothing("no_connection");
+    if (session.current === null && !error.refused) drawNothing("no_connection");
     else tell(say("no_next", { why: why(error, "went_on") }), true);
-    if (!error.refused) pause(2000).then(fetchPairs);
+    if (!error.refused) delay(2000).then(fetchPairs);
   } finally {
-    fetching = false;
+    session.fetching = false;
   }
 }
 
+/** @type {(choice: Choice, strength?: Strength | null) => void} */
 function answer(choice, strength = null) {
-  if (current === null || (choice === "tie" && !ties)) return;
-  if (find("pair").classList.contains("early")) {
-    pulse();
+  if (session.current === null || (choice === "tie" && !ties)) return;
+  if (session.early) {
+    restartAnimation(find("pair"), "pulse");
+    tell(say("too_soon"));
     return;
   }
-  const seconds = Math.min(DAY, (performance.now() - shownAt) / 1000);
-  const given = { lease: current.lease, choice, seconds };
+  const seconds = Math.min(MAX_SECONDS, session.viewedSeconds);
+  /** @type {Answer} */
+  const given = { lease: session.current.lease, choice, seconds };
   if (strength) given.strength = strength;
-  if (find("comment")?.value.trim()) given.comment = find("comment").value.trim();
-  lastGiven = given;
-  unsent.set(given.lease, given);
+  const comment = find("comment")?.value.trim();
+  if (comment) given.comment = comment;
+  session.give(given);
   const givenAt = Date.now();
-  sending = sending.then(() => deliver(given, givenAt));
-  const side = { tie: say("tie"), skip: say("skipped") }[choice] ?? nameOf(choice);
+  session.enqueue(() => deliver(given, givenAt));
+  const side = choice === "tie" ? say("tie") : choice === "skip" ? say("skipped") : nameOf(choice);
   const what = strength ? `${side}: ${say(strength)}` : side;
-  const number = yours + [...unsent.values()].filter((sent) => sent.choice !== "skip").length + 1;
-  tell(say(setup.questions > 1 ? "answered_several" : "answered", { what, number }));
-  show(upcoming);
-  upcoming = null;
-  if (current === null && !navigator.onLine) showNothing("no_connection");
-  sending.then(fetchPairs);
+  tell(say(setup.questions > 1 ? "answered_several" : "answered", { what, number: session.nextNumber }));
+  session.advance();
+  drawPair();
+  if (session.current === null && !navigator.onLine) drawNothing("no_connection");
+  session.sent.then(fetchPairs);
 }
 
+/** Send an answer until the server has counted or refused it. @type {(given: Answer, givenAt: number) => Promise<void>} */
 async function deliver(given, givenAt) {
   let wait = 500;
-  for (let again = false; ; again = true) {
-    const ticket = ticketFor();
+  for (let repeated = false; ; repeated = true) {
+    const ticket = session.takeTicket();
     try {
-      const ago = Math.min(DAY, Math.max(0, (Date.now() - givenAt) / 1000)); // it may have waited for a connection
-      const taken = await ask("/api/answer", { ...given, ago });
-      tellProgress(taken.progress, ticket);
-      // Sent again, it was counted the first time, and only the acknowledgement was lost.
-      if (!taken.counted && !again) {
-        await renew().catch(() => {}); // the next may have been answered there too
+      const ago = Math.min(MAX_SECONDS, Math.max(0, (Date.now() - givenAt) / 1000)); // it may have waited for a connection
+      const { counted, progress } = await request("/api/answer", { ...given, ago });
+      updateProgress(progress, ticket);
+      // A repeated answer that is not counted was counted before, and only the acknowledgement was lost.
+      if (!counted && !repeated) {
+        await renew().catch(() => {}); // the next pair may have been answered there too
         tell(say("answered_before"), true);
       }
       break;
@@ -195,27 +231,27 @@ async function deliver(given, givenAt) {
         break;
       }
       tell(say("unsaved"), true);
-      if (current === null) showNothing("no_connection");
-      await pause(wait);
+      if (session.current === null) drawNothing("no_connection");
+      await delay(wait);
       wait = Math.min(2 * wait, 4000);
     }
   }
-  unsent.delete(given.lease);
-  if (unsent.size === 0 && find("status").textContent === say("unsaved")) tell(say("saved"));
+  session.settle(given);
+  if (!session.hasUnsent && find("status").textContent === say("unsaved")) tell(say("saved"));
 }
 
 function undo() {
-  sending = sending.then(async () => {
-    await asked.catch(() => {}); // or what is taken back could be its answer, and come twice
-    if (undoable === null) return;
-    const ticket = ticketFor();
+  session.enqueue(async () => {
+    // A request for a pair that is still under way could bring the pair whose answer is taken back: it would come twice.
+    await session.pairRequest.catch(() => {});
+    if (session.undoable === null) return;
+    const ticket = session.takeTicket();
+    const comment = session.undoableComment;
     try {
-      const comment = lastGiven?.lease === undoable ? lastGiven.comment : "";
-      const found = await ask("/api/undo", { lease: undoable });
-      tellProgress(found.progress, ticket);
-      const before = current;
-      if (current !== null) upcoming = current;
-      show(withElements(found.pair, before), comment);
+      const { pair, progress } = await request("/api/undo", { lease: session.undoable });
+      updateProgress(progress, ticket);
+      session.goBack(prepare(pair, session.current));
+      drawPair(comment);
       tell(say("taken_back"));
     } catch (error) {
       tell(say("not_taken_back", { why: why(error, "only_last") }), true);
@@ -223,78 +259,26 @@ function undo() {
   });
 }
 
-// While the page is looked at, its pairs stay with it; what was answered elsewhere meanwhile gives way to the next, and
-// `told` says so.
-async function renew(told = "passed_on") {
-  const holding = [current, upcoming].filter(Boolean).map((pair) => pair.lease);
-  if (holding.length === 0) return;
-  const { held } = await ask("/api/renew", { holding });
-  const lost = (pair) => pair !== null && holding.includes(pair.lease) && !held.includes(pair.lease);
-  if (lost(upcoming)) upcoming = null;
-  if (lost(current)) {
-    show(upcoming);
-    upcoming = null;
-    if (told) tell(say(told));
-  }
+// Keep the leases of the pairs on the page. Pairs that were answered elsewhere meanwhile give way to the next one.
+/** @param {string | null} message the key of what to say if the current pair is lost */
+async function renew(message = "passed_on") {
+  const { leases } = session;
+  if (leases.length === 0) return;
+  const { held } = await request("/api/renew", { holding: leases });
+  if (!session.drop(leases.filter((lease) => !held.includes(lease)))) return;
+  drawPair();
+  if (message) tell(say(message));
 }
 
-function renewIfLookedAt() {
+function renewIfVisible() {
   if (document.visibilityState !== "visible") return;
-  renew().then(fetchPairs, () => {}); // who cannot be reached now is asked again later
-}
-
-// Instructions: before the first pair, and whenever somebody asks for them
-
-let greeted = !setup.instructions;
-
-function showInstructionsOnce() {
-  if (greeted) return;
-  greeted = true;
-  if (yours > 0) return;
-  const [dialog, button] = [find("instructions"), find("instructions").querySelector("button")];
-  const close = button.textContent;
-  button.textContent = button.dataset.first;
-  dialog.classList.add("first");
-  dialog.addEventListener("close", () => {
-    button.textContent = close;
-    dialog.classList.remove("first");
-    beginViewing();
-  }, { once: true });
-  dialog.showModal();
-}
-
-// The question and the instructions may be edited meanwhile: the page has those that go with the pair on the screen.
-let worded = setup.wording;
-
-function reword({ number, question, instructions }) {
-  document.title = question;
-  find("question").textContent = question;
-  if (number === worded) return;
-  worded = number;
-  find("guidance").hidden = instructions === "";
-  find("guidance").innerHTML = instructions; // sanitised by the server
-  tell(say("reworded"), true);
-  if (instructions === "" || find("instructions").open) return;
-  find("instructions").showModal();
-  find("instructions").addEventListener("close", beginViewing, { once: true });
-}
-
-// Where there are several questions the pair stays and the question changes, which must not go unseen.
-function tellWhich(number) {
-  if (!find("which")) return;
-  const text = say("which_question", { number, count: setup.questions });
-  if (find("which").textContent === text) return;
-  find("which").textContent = text;
-  const place = find("which").parentElement;
-  place.classList.remove("changed");
-  void place.offsetWidth; // so that the animation begins anew
-  place.classList.add("changed");
+  renew().then(fetchPairs, () => {}); // a server that cannot be reached is asked again later
 }
 
 listen({ answer, undo, help: () => find("instructions").showModal() });
-document.addEventListener("visibilitychange", renewIfLookedAt);
-setInterval(renewIfLookedAt, (1000 * setup.lease) / 3);
+document.addEventListener("visibilitychange", renewIfVisible);
+setInterval(renewIfVisible, (1000 * setup.lease) / 3);
 window.addEventListener("beforeunload", (event) => {
-  if (unsent.size > 0) event.preventDefault();
+  if (session.hasUnsent) event.preventDefault();
 });
 fetchPairs();
