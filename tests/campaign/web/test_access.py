@@ -1,4 +1,4 @@
-"""Who may ask for what."""
+"""Who may use which routes."""
 
 import httpx2 as httpx
 import pytest
@@ -59,7 +59,7 @@ def test_beyond_this_machine_everything_needs_the_right_invite(public, store, me
         others = [people.invite(store, "ben", other) for other in wrong]
         for guess in ("", "guess", token[:-1], f"{token}x", token.swapcase(), "é", "%00", *others):
             assert status(guess) == 401
-        assert status(token) in (200, 404, 409)  # of the lease x, of what was not shown, or of what is not paused
+        assert status(token) in (200, 404, 409)  # found, not shown to this person, or not paused
         people.revoke(store, "anna")
         assert status(token) == 401
 
@@ -91,7 +91,7 @@ def test_an_invite_link_sets_a_cookie_that_scripts_and_other_sites_cannot_use(pu
         ("http", {"local": True}, False),
     ],
 )
-def test_the_cookie_travels_through_tls_only_unless_told(store, scheme, options, secure):
+def test_the_cookie_travels_over_tls_only_unless_insecure(store, scheme, options, secure):
     with TestClient(create_app(store, **options), base_url=f"{scheme}://localhost") as client:
         answer = client.get(f"/join/{people.invite(store, 'anna')}", follow_redirects=False)
         assert ("secure" in answer.headers["set-cookie"].lower()) == secure

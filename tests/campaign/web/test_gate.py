@@ -1,4 +1,4 @@
-"""What every request passes: other sites, other names, large bodies, proxies."""
+"""The gate: requests from other sites, under other names, with large bodies or through proxies."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import httpx2 as httpx
 import pytest
 
 from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.web.gate import LARGEST
+from pairsmith.campaign.web.gate import MAX_BODY_BYTES
 from support.campaigns import EVIL
 from support.server_fixtures import free_port
 
@@ -52,8 +52,8 @@ def test_another_name_for_this_machine_is_refused(local):
 
 
 def test_large_bodies_are_refused(local):
-    assert local.post("/api/next", content=b"x" * (LARGEST + 1)).status_code == 413
-    assert local.post("/api/next", content=(b"x" * 1000 for _ in range(LARGEST // 1000 + 1))).status_code == 413
+    assert local.post("/api/next", content=b"x" * (MAX_BODY_BYTES + 1)).status_code == 413
+    assert local.post("/api/next", content=(b"x" * 1000 for _ in range(MAX_BODY_BYTES // 1000 + 1))).status_code == 413
     assert local.post("/api/next", json={"holding": ["x"] * 9}).status_code == 422
 
 

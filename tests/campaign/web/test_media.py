@@ -1,10 +1,12 @@
-"""Files that are served: only those of the campaign's folder."""
+"""Files of items: only the ones that the campaign lists are served, whole, in ranges or as thumbnails."""
 
+import builtins
 import io
 import os
 import socket
 
 import httpx2 as httpx
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
@@ -13,8 +15,9 @@ from pairsmith.campaign.answering import leases
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store import media as media_files
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.web import thumbnails
+from pairsmith.campaign.web import media
 from pairsmith.campaign.web.app import create_app
+from pairsmith.campaign.web.media import THUMBNAIL_PIXELS, Picture, make_thumbnail
 from support.campaigns import BEGINNINGS, SVG
 
 
@@ -230,10 +233,10 @@ def photographs(tmp_path, make):
     return make(str(tmp_path / "t.db"), parts=parts, media=tmp_path)
 
 
-def test_small_pictures_are_made_once_and_for_organisers_only(tmp_path, photographs, monkeypatch):
+def test_thumbnails_are_made_once_and_for_organisers_only(tmp_path, photographs, monkeypatch):
     made = []
-    real = thumbnails.small
-    monkeypatch.setattr(thumbnails, "small", lambda picture: made.append(picture.row) or real(picture))
+    real = media.make_thumbnail
+    monkeypatch.setattr(media, "make_thumbnail", lambda picture: made.append(picture.row) or real(picture))
     with TestClient(create_app(photographs, local=False), base_url="https://label.example.org") as public:
         rater, organiser = (
             {"Authorization": f"Bearer {people.invite(photographs, name, name)}"} for name in ("rater", "organiser")
@@ -253,3 +256,65 @@ def test_small_pictures_are_made_once_and_for_organisers_only(tmp_path, photogra
         assert (whole.content, whole.headers["content-type"]) == (BEGINNINGS[".png"], "image/png")
         for path in ("/media/3/0/small", "/media/3/2/small", "/media/99/0/small"):
             assert public.get(path, headers=organiser).status_code == 404
+
+
+def picture(name, size=(400, 200), mode="RGB", **options):
+    file = io.BytesIO()
+    Image.new(mode, size, "red").save(file, name, **options)
+    file.seek(0)
+    return Picture(file, 0, 0, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_thumbnails_are_small_and_keep_their_colours(name):
+    with Image.open(io.BytesIO(make_thumbnail(picture(name)))) as made:
+        assert (made.format, made.size) == ("WEBP", (THUMBNAIL_PIXELS, THUMBNAIL_PIXELS // 2))
+        red, green, blue = made.convert("RGB").getpixel((50, 20))
+        assert red > 240
+        assert max(green, blue) < 20
+
+
+def test_thumbnails_stay_transparent_and_are_upright():
+    file = io.BytesIO()
+    Image.new("RGBA", (20, 20), (0, 0, 0, 0)).save(file, "PNG")
+    with Image.open(io.BytesIO(make_thumbnail(Picture(file, 0, 0, 1, 2)))) as made:
+        assert made.convert("RGBA").getpixel((3, 3))[3] == 0
+        assert made.size == (20, 20)  # a small picture is not enlarged
+    exif = Image.Exif()
+    exif[0x0112] = 6  # rotated by a quarter turn
+    with Image.open(io.BytesIO(make_thumbnail(picture("JPEG", exif=exif)))) as made:
+        assert made.size == (THUMBNAIL_PIXELS // 2, THUMBNAIL_PIXELS)
+
+
+def test_unreadable_pictures_and_missing_pillow_give_no_thumbnail(monkeypatch):
+    assert make_thumbnail(Picture(io.BytesIO(b"\x89PNG\r\n\x1a\n and more"), 0, 0, 1, 2)) is None
+    assert make_thumbnail(picture("BMP")) is None  # Pillow reads it, but campaigns do not show it
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name == "PIL":
+            raise ImportError
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert make_thumbnail(Picture(io.BytesIO(), 0, 0, 1, 2)) is None
+
+
+def test_sixteen_bit_grey_stays_grey():
+    file = io.BytesIO()
+    Image.fromarray(np.full((20, 20), 128 * 257, dtype=np.uint16)).save(file, "PNG")
+    with Image.open(io.BytesIO(make_thumbnail(Picture(file, 0, 0, 1, 2)))) as made:
+        assert abs(made.convert("L").getpixel((10, 10)) - 128) < 3
+
+
+def test_of_huge_pictures_only_jpegs_are_decoded_at_a_fraction_of_their_size(monkeypatch):
+    monkeypatch.setattr(media, "MAX_IMAGE_PIXELS", 1000 * 1000 - 1)
+    assert make_thumbnail(picture("PNG", (1000, 1000))) is None
+    assert make_thumbnail(picture("JPEG", (1000, 1000))) is not None
+
+
+def test_a_changed_picture_is_a_different_key():
+    one, same, other = (Picture(io.BytesIO(), 0, 0, changed, 2) for changed in (1, 1, 2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
