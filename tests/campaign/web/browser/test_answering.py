@@ -241,7 +241,7 @@ def test_an_answer_that_finds_no_server_is_kept_and_sent_again(at_work):
     expect(me.page.locator("#status")).to_contain_text("not saved yet")
     answerable(me.page)
     me.page.keyboard.press("ArrowLeft")
-    expect(me.page.locator("#empty")).to_contain_text("No connection. Your answers are kept here")
+    expect(me.page.locator("#empty")).to_contain_text("No connection. Your answers are kept on this page")
     me.page.clock.pause_at(4_000_000_000_000)  # no timer ends from now on, so it is the event that wakes the page
     me.page.context.set_offline(False)
     expect(me.page.locator("#status")).to_have_text("Saved.")
@@ -294,7 +294,7 @@ def test_two_tabs_count_once_and_say_so(at_work, campaign):
     one.choose(lambda: one.page.keyboard.press("ArrowLeft"))
     one.counted(3)
     two.choose(lambda: two.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))"))
-    expect(two.page.locator("#status")).to_have_text("The last pair was answered elsewhere. Here is another.")
+    expect(two.page.locator("#status")).to_have_text("The last pair was answered elsewhere. Here is another one.")
     assert two.pair() == one.pair()
 
 

@@ -62,7 +62,7 @@ def test_enrol_answer_to_the_end_of_the_budget_and_be_thanked(tmp_path, make, se
     answer(ben)  # the last one
     expect(ben.locator("#empty")).to_contain_text("¡Gracias!")
     expect(ben.locator("#empty")).to_contain_text("todas las respuestas que se querían")
-    expect(anna.locator("#empty")).to_contain_text("Thank you! This is over: all the answers that were wanted are in.")
+    expect(anna.locator("#empty")).to_contain_text("Thank you! The campaign is over: all the answers it needed are in.")
     expect(anna.locator("nav [data-choice=skip]")).to_be_hidden()
     accessible(anna)
     assert len(take_snapshot(store).answers) == 6
@@ -95,7 +95,7 @@ def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, served,
     boss.get_by_role("button", name="Close").click()
     expect(boss.get_by_role("button", name="Reopen")).to_be_visible()
     answer(rater)  # what was on the screen is kept, and what was behind it is given back
-    expect(rater.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
+    expect(rater.locator("#empty")).to_contain_text("Thank you! The campaign is over: it was closed.")
     expect(rater.locator("#undo")).to_be_disabled()
     expect(rater.locator("#status")).to_have_text("")
     assert len(take_snapshot(store).answers) == 3
@@ -112,8 +112,8 @@ def test_an_answer_given_before_the_page_knows_of_the_end_does_not_count(tmp_pat
     page.route("**/api/answer", lambda route: (page.wait_for_timeout(1500), route.continue_()))
     answer(page)
     answer(page)
-    expect(page.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.", timeout=15_000)
-    expect(page.locator("#status")).to_have_text("Not counted: this was over before you answered.")
+    expect(page.locator("#empty")).to_contain_text("Thank you! The campaign is over: it was closed.", timeout=15_000)
+    expect(page.locator("#status")).to_have_text("Not counted: the campaign was over before you answered.")
     assert len(take_snapshot(store).answers) == 2
 
 
@@ -131,7 +131,7 @@ def test_answers_given_offline_before_the_end_count(tmp_path, make, served, page
     page.wait_for_timeout(200)
     goals.act(store, "close")
     page.context.set_offline(False)
-    expect(page.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.", timeout=15_000)
+    expect(page.locator("#empty")).to_contain_text("Thank you! The campaign is over: it was closed.", timeout=15_000)
     assert len(take_snapshot(store).answers) == 3
 
 

@@ -180,7 +180,7 @@ def test_pictures_have_room_and_are_zoomed_without_answering(at_page, tmp_path):
         page.get_by_role("button", name="Zoom in").first.click()
         assert scale_of(page, "left") > 2
         accessible(page)
-        page.get_by_role("button", name="Show all of it").first.click()
+        page.get_by_role("button", name="Show the whole picture").first.click()
         assert scale_of(page, "left") == 1
         assert lease_of(page) == shown
         page.clock.run_for(500)

@@ -17,7 +17,10 @@ export function draw(parent, name, attributes, text) {
   return element;
 }
 
-/** Return about `count` round numbers from low to high. @type {(low: number, high: number, count: number) => number[]} */
+/**
+ * Return about `count` round numbers from low to high.
+ * @type {(low: number, high: number, count: number) => number[]}
+ */
 export function ticks(low, high, count) {
   const rough = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));

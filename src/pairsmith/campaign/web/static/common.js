@@ -58,7 +58,8 @@ export async function request(path, body) {
   const content = await response.json().catch(() => ({}));
   if (!response.ok) {
     const { status } = response;
-    throw Object.assign(new Error(content.detail || `the server answered ${status}`), { status, refused: status < 500 });
+    const error = new Error(content.detail || `the server answered ${status}`);
+    throw Object.assign(error, { status, refused: status < 500 });
   }
   return content;
 }

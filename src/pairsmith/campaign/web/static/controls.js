@@ -59,9 +59,9 @@ function keysFor({ answer, undo, help }) {
   };
 }
 
-// Somebody who reached a sound by Tab plays and seeks with the keys. Somebody who played it with the mouse wants to answer
-// with the keys next, but while its controls have the focus, the browser does not pass keys on. So a click does not leave
-// the focus on a sound, nor on a button, which would take Space.
+// Somebody who reached a sound by Tab plays and seeks with the keys. Somebody who played it with the mouse wants to
+// answer with the keys next, but while its controls have the focus, the browser does not pass keys on. So a click does
+// not leave the focus on a sound, nor on a button, which would take Space.
 let pressedTab = false;
 
 /** @param {FocusEvent} event */
@@ -116,7 +116,10 @@ function scroll(event, target) {
 
 let lastClickAt = -Infinity;
 let isDoubleClick = false; // whether the current click came too soon after the last one
-/** Where the mouse or a finger went down, and whether text was selected then. @type {{x: number, y: number, selecting: boolean} | null} */
+/**
+ * Where the mouse or a finger went down, and whether text was selected then.
+ * @type {{x: number, y: number, selecting: boolean} | null}
+ */
 let press = null;
 
 const isTextSelected = () => String(window.getSelection()) !== "";

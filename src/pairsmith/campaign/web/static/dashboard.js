@@ -12,7 +12,10 @@ const wholePercent = (value) => `${Math.round(100 * value)}%`;
 /** @type {(write: (value: any) => string) => (value: any) => string} */
 const orDash = (write) => (value) => (value == null ? "–" : write(value));
 
-/** How values are written; the server names one of these for each column and figure. @type {Record<string, (value: any) => string>} */
+/**
+ * How values are written; the server names one of these for each column and figure.
+ * @type {Record<string, (value: any) => string>}
+ */
 const formats = {
   text: (value) => value,
   seconds: orDash((value) => `${value.toFixed(1)} s`),
@@ -28,7 +31,10 @@ const formats = {
   measured_number: (measured) => formats.number(measured?.value),
 };
 
-/** Say what a measured figure is based on: the interval, and the number of random pairs. @type {(measured: any, format: string) => string} */
+/**
+ * Say what a measured figure is based on: the interval, and the number of random pairs.
+ * @type {(measured: any, format: string) => string}
+ */
 function basis(measured, format) {
   if (measured == null) return "";
   const { value, low, high, number } = measured;
@@ -38,14 +44,15 @@ function basis(measured, format) {
   return `${write(low)} to ${write(high)}, by ${counted(number, "pair")}`;
 }
 
-// The page has an element for each figure; its id is the figure's key.
-/** @param {Record<string, any>} figures */
+/** The page has an element for each figure; its id is the figure's key. @param {Record<string, any>} figures */
 function fillFigures(figures) {
   for (const element of findAll("#figures [id]")) element.textContent = figures[element.id];
 }
 
-// The page has an element for each figure that the model has learned; it names the key and the format.
-/** @param {Record<string, any>} learned */
+/**
+ * The page has an element for each figure that the model has learned; it names the key and the format.
+ * @param {Record<string, any>} learned
+ */
 function fillLearned(learned) {
   for (const { element, key, format } of elementsWith("key")) element.textContent = formats[format](learned[key]);
   for (const { element, key, format } of elementsWith("measured")) element.textContent = basis(learned[key], format);
@@ -55,8 +62,10 @@ function fillLearned(learned) {
 const elementsWith = (name) => findAll(`#learned [data-${name}]`).map((element) => (
   { element, key: element.dataset[name] ?? "", format: element.dataset.format ?? "" }));
 
-// The head of a table names its columns. On a small screen each cell shows the name of its column.
-/** @type {(table: HTMLTableElement, values: Record<string, any>) => HTMLTableRowElement} */
+/**
+ * The head of a table names its columns. On a small screen each cell shows the name of its column.
+ * @type {(table: HTMLTableElement, values: Record<string, any>) => HTMLTableRowElement}
+ */
 function makeRow(table, values) {
   const row = document.createElement("tr");
   headsOf(table).filter((head) => head.dataset.key).forEach((head, index) => {
@@ -73,7 +82,10 @@ function makeRow(table, values) {
 /** @param {HTMLTableElement} table */
 const headsOf = (table) => [.../** @type {HTMLTableSectionElement} */ (table.tHead).rows[0].cells];
 
-/** Fill a table, and hide the columns that are empty in all rows. @type {(table: HTMLTableElement, rows: HTMLTableRowElement[]) => void} */
+/**
+ * Fill a table, and hide the columns that are empty in all rows.
+ * @type {(table: HTMLTableElement, rows: HTMLTableRowElement[]) => void}
+ */
 function fillTable(table, rows) {
   table.tBodies[0].replaceChildren(...rows);
   headsOf(table).forEach((head, index) => {
@@ -122,8 +134,10 @@ function showAdvice(advice) {
   }));
 }
 
-// With several questions, the next pairs are chosen for the question with the largest doubt.
-/** @param {(number | null)[]} doubts */
+/**
+ * With several questions, the next pairs are chosen for the question with the largest doubt.
+ * @param {(number | null)[]} doubts
+ */
 function showDoubts(doubts) {
   const known = doubts.filter((doubt) => doubt !== null);
   const largest = known.length < doubts.length ? -1 : doubts.indexOf(Math.max(...known));

@@ -30,7 +30,8 @@ function offerActions(state) {
 /** @type {(course: Course, waits: string) => void} */
 export function showCourse({ state, over, goals, given, goal }, waits) {
   const noGoal = over ? "No goal is set." : "No goal is set: it goes on until every pair is answered.";
-  find("standing").textContent = `${descriptions[over ?? ""] ?? "Open."} ${goals.length ? `${goals.join(" · ")}.` : noGoal}`;
+  const goalText = goals.length ? `${goals.join(" · ")}.` : noGoal;
+  find("standing").textContent = `${descriptions[over ?? ""] ?? "Open."} ${goalText}`;
   find("spent").hidden = goal === null;
   find("spent").max = goal ?? 1;
   find("spent").value = given;

@@ -41,8 +41,10 @@ function textOf(part) {
   return element;
 }
 
-// Nobody can judge what they do not see or hear, so a file that cannot be loaded says so, and what to do.
-/** @param {HTMLElement} frame */
+/**
+ * Nobody can judge what they do not see or hear, so a file that cannot be loaded says so, and what to do.
+ * @param {HTMLElement} frame
+ */
 function replaceIfNotLoaded(frame) {
   findFirst("img, audio", frame).addEventListener("error", () => {
     frame.className = "text";
@@ -59,8 +61,8 @@ function elementOf(part) {
 }
 
 /**
- * Make the elements of a pair when it arrives, so that its pictures load before they are shown. If the previous pair has
- * the same items, with another question, its elements are kept: zoom, scrolling and playing go on.
+ * Make the elements of a pair when it arrives, so that its pictures load before they are shown. If the previous pair
+ * has the same items, with another question, its elements are kept: zoom, scrolling and playing go on.
  * @param {Pair} pair
  * @param {PreparedPair | null} previous
  * @returns {PreparedPair}
@@ -92,10 +94,13 @@ export function putOnScreen(pair) {
 }
 
 /** @type {(one: Part | null, other: Part | null) => boolean} */
-const haveSameContent = (one, other) => one?.kind === other?.kind && one?.text === other?.text && one?.url === other?.url;
+const haveSameContent = (one, other) => (
+  one?.kind === other?.kind && one?.text === other?.text && one?.url === other?.url);
 
-// If the next pair has the same prompt, the prompt stays where it was scrolled to.
-/** @param {PreparedPair | null} pair */
+/**
+ * If the next pair has the same prompt, the prompt stays where it was scrolled to.
+ * @param {PreparedPair | null} pair
+ */
 function putPrompt(pair) {
   const prompt = pair?.prompt ?? null;
   if (haveSameContent(prompt, shownPrompt)) return;
@@ -123,7 +128,8 @@ function nameSides() {
 
 // Scrolling
 
-export const longParts = () => findAll(".parts, .prompt").filter((parts) => parts.scrollHeight > parts.clientHeight + 1);
+export const longParts = () => (
+  findAll(".parts, .prompt").filter((parts) => parts.scrollHeight > parts.clientHeight + 1));
 
 export const somethingScrolls = () => longParts().length > 0
   || document.documentElement.scrollHeight > window.innerHeight + 1;

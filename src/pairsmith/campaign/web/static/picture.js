@@ -55,8 +55,8 @@ export function pictureOf(url) {
 }
 
 /**
- * Return zoom(factor, at, by): it scales around the point `at` of the frame, then moves the picture by `by`, and returns
- * whether the scale has changed.
+ * Return zoom(factor, at, by): it scales around the point `at` of the frame, then moves the picture by `by`, and
+ * returns whether the scale has changed.
  * @type {(frame: HTMLElement, image: HTMLElement) => Zoom}
  */
 function makeZoom(frame, image) {

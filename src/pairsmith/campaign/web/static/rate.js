@@ -93,8 +93,10 @@ function drawEnding(ending) {
   document.body.classList.toggle("done", ending !== null);
 }
 
-// The question and the instructions may be edited meanwhile. The page shows the ones that belong to the current pair.
-/** @param {Wording} wording */
+/**
+ * The question and the instructions may be edited meanwhile. The page shows the ones that belong to the current pair.
+ * @param {Wording} wording
+ */
 function drawWording({ number, question, instructions }) {
   document.title = question;
   find("question").textContent = question;
@@ -108,8 +110,10 @@ function drawWording({ number, question, instructions }) {
   find("instructions").addEventListener("close", startViewing, { once: true });
 }
 
-// With several questions the pair stays and only the question changes, so the change must be noticed.
-/** @param {number} number */
+/**
+ * With several questions the pair stays and only the question changes, so the change must be noticed.
+ * @param {number} number
+ */
 function drawQuestionNumber(number) {
   const which = find("which");
   if (!which) return;
@@ -210,13 +214,17 @@ function answer(choice, strength = null) {
   session.sent.then(fetchPairs);
 }
 
-/** Send an answer until the server has counted or refused it. @type {(given: Answer, givenAt: number) => Promise<void>} */
+/**
+ * Send an answer until the server has counted or refused it.
+ * @type {(given: Answer, givenAt: number) => Promise<void>}
+ */
 async function deliver(given, givenAt) {
   let wait = 500;
   for (let repeated = false; ; repeated = true) {
     const ticket = session.takeTicket();
     try {
-      const ago = Math.min(MAX_SECONDS, Math.max(0, (Date.now() - givenAt) / 1000)); // it may have waited for a connection
+      // The answer may have waited for a connection.
+      const ago = Math.min(MAX_SECONDS, Math.max(0, (Date.now() - givenAt) / 1000));
       const { counted, progress } = await request("/api/answer", { ...given, ago });
       updateProgress(progress, ticket);
       // A repeated answer that is not counted was counted before, and only the acknowledgement was lost.
@@ -242,7 +250,7 @@ async function deliver(given, givenAt) {
 
 function undo() {
   session.enqueue(async () => {
-    // A request for a pair that is still under way could bring the pair whose answer is taken back: it would come twice.
+    // A request for a pair that is still under way could bring the same pair, which would then come twice.
     await session.pairRequest.catch(() => {});
     if (session.undoable === null) return;
     const ticket = session.takeTicket();
@@ -259,8 +267,10 @@ function undo() {
   });
 }
 
-// Keep the leases of the pairs on the page. Pairs that were answered elsewhere meanwhile give way to the next one.
-/** @param {string | null} message the key of what to say if the current pair is lost */
+/**
+ * Keep the leases of the pairs on the page. Pairs that were answered elsewhere meanwhile give way to the next one.
+ * @param {string | null} message the key of what to say if the current pair is lost
+ */
 async function renew(message = "passed_on") {
   const { leases } = session;
   if (leases.length === 0) return;
