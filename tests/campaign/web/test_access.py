@@ -97,7 +97,7 @@ def test_the_cookie_travels_over_tls_only_unless_insecure(store, scheme, options
         assert ("secure" in answer.headers["set-cookie"].lower()) == secure
 
 
-def test_campaigns_at_two_ports_of_a_host_keep_their_invites_apart(tmp_path, make, served):
+def test_campaigns_on_two_ports_of_a_host_keep_their_invites_apart(tmp_path, make, served):
     """Browsers send cookies to all ports of a host, and so does this client."""
     one, two = make(str(tmp_path / "one.db")), make(str(tmp_path / "two.db"))
     here, there = served(one, local=False, insecure=True), served(two, local=False, insecure=True)
@@ -116,7 +116,7 @@ def test_campaigns_at_two_ports_of_a_host_keep_their_invites_apart(tmp_path, mak
         assert len(browser.cookies) == 3
 
 
-def test_a_cookie_has_a_sound_name_whatever_the_id_of_a_foreign_campaign_holds(store, monkeypatch):
+def test_the_cookie_has_a_valid_name_for_any_campaign_id(store, monkeypatch):
     monkeypatch.setattr(
         store, "settings", CampaignOptions(**vars(store.settings) | {"id": "x=1; Domain=example.org\r\ny é"})
     )

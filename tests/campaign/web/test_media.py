@@ -40,7 +40,7 @@ def test_only_files_that_the_campaign_lists_can_be_fetched(tmp_path, store, serv
         "/media/0/1",
         "/t.db",
     ):
-        with socket.create_connection((host, int(port))) as raw:  # a client would tidy the path
+        with socket.create_connection((host, int(port))) as raw:  # an HTTP client would normalise the path
             raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
             answer = b""
             while more := raw.recv(65536):
@@ -51,7 +51,7 @@ def test_only_files_that_the_campaign_lists_can_be_fetched(tmp_path, store, serv
 
 @pytest.fixture
 def pictures(tmp_path, make):
-    """A campaign whose items are the pictures 0.png to 11.png of a folder, beside which there is a secret."""
+    """A campaign of the pictures 0.png to 11.png in a folder; a secret file lies next to the folder."""
     (tmp_path / "secret.png").write_bytes(BEGINNINGS[".png"] + b"secret")
     folder = tmp_path / "pictures" / "deep"
     folder.mkdir(parents=True)
@@ -66,7 +66,7 @@ def swap(path, to):
     path.symlink_to(to)
 
 
-def test_what_is_swapped_for_a_link_or_something_else_is_not_served(tmp_path, pictures):
+def test_files_swapped_for_links_or_other_things_are_not_served(tmp_path, pictures):
     folder = tmp_path / "pictures" / "deep"
     (tmp_path / "text").write_text("secret")
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
@@ -79,7 +79,7 @@ def test_what_is_swapped_for_a_link_or_something_else_is_not_served(tmp_path, pi
 
         assert answer(0) == (200, b"\0")
         swap(folder / "0.png", folder / "1.png")
-        assert answer(0) == (200, b"\1")  # it stays within the folder
+        assert answer(0) == (200, b"\1")  # this link stays within the folder
         swap(folder / "2.png", tmp_path / "secret.png")
         assert answer(2) == (404, "the file of this item lies outside the folder of the campaign's files")
         swap(folder / "3.png", tmp_path / "text")
@@ -104,7 +104,7 @@ def test_what_is_swapped_for_a_link_or_something_else_is_not_served(tmp_path, pi
         assert answer(7)[0] == 404  # another folder was confirmed
 
 
-def test_a_link_that_comes_after_the_check_leads_nowhere(tmp_path, pictures, monkeypatch):
+def test_a_link_made_after_the_check_is_not_followed(tmp_path, pictures, monkeypatch):
     folder = tmp_path / "pictures" / "deep"
     descend = media_files._descend
 
@@ -115,7 +115,7 @@ def test_a_link_that_comes_after_the_check_leads_nowhere(tmp_path, pictures, mon
     monkeypatch.setattr(media_files, "_descend", late)
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
         assert client.get("/media/0/0").status_code == 404
-    monkeypatch.setattr(media_files, "_LINKS", False)  # and where folders cannot be entered one by one
+    monkeypatch.setattr(media_files, "_LINKS", False)  # also on systems where folders cannot be opened one by one
     with pytest.raises(media_files.MediaError, match="is not there"):
         media_files.open_file(pictures.settings.folder, "deep/1.png", "image")
 
@@ -123,7 +123,7 @@ def test_a_link_that_comes_after_the_check_leads_nowhere(tmp_path, pictures, mon
 @pytest.mark.parametrize(
     "path", ["../secret.png", "/etc/passwd", "deep/../../secret.png", "x\0.png", "", ".", "deep", "\udcff.png"]
 )
-def test_a_database_cannot_name_a_file_elsewhere(tmp_path, pictures, path):
+def test_a_database_cannot_name_a_file_outside_the_folder(tmp_path, pictures, path):
     with pictures.writing() as connection:
         connection.execute(schema.items.update().values(parts=[["image", path], ["image", str(tmp_path / path)]]))
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
@@ -133,8 +133,8 @@ def test_a_database_cannot_name_a_file_elsewhere(tmp_path, pictures, path):
             assert b"secret" not in found.content
 
 
-def test_parts_of_files_and_what_did_not_change(tmp_path, pictures):
-    whole = BEGINNINGS[".png"] + bytes(range(200)) * 5000  # larger than a piece
+def test_ranges_and_unchanged_files(tmp_path, pictures):
+    whole = BEGINNINGS[".png"] + bytes(range(200)) * 5000  # larger than a chunk
     (tmp_path / "pictures/deep/0.png").write_bytes(whole)
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
 
@@ -183,9 +183,9 @@ def test_files_are_closed_however_the_response_ends(tmp_path, pictures):
 
 
 @pytest.mark.slow
-def test_a_file_that_is_cut_short_meanwhile_ends_the_connection_without_a_traceback(tmp_path, make, serve, capfd):
+def test_a_file_truncated_meanwhile_ends_the_connection_without_a_traceback(tmp_path, make, serve, capfd):
     sound = tmp_path / "x.wav"
-    sound.write_bytes(BEGINNINGS[".wav"] + bytes(60_000_000))  # more than what is on its way at any time
+    sound.write_bytes(BEGINNINGS[".wav"] + bytes(60_000_000))  # more than is buffered on the way
     url, _ = serve(make(str(tmp_path / "t.db"), parts=[[("audio", "x.wav")]] * 12, media=tmp_path).target, plans=False)
     with httpx.stream("GET", f"{url}/media/0/0") as response:
         pieces = response.iter_raw()
@@ -225,7 +225,7 @@ def test_raters_fetch_what_was_shown_to_them(target, make, tmp_path):
 
 @pytest.fixture
 def photographs(tmp_path, make):
-    """Real pictures, but for the last, which only begins as one."""
+    """A campaign of real pictures, except for the last, which only begins like one."""
     for row in range(11):
         Image.new("RGB", (300, 200), (20 * row, 0, 0)).save(tmp_path / f"{row}.png")
     (tmp_path / "11.png").write_bytes(BEGINNINGS[".png"])
@@ -250,9 +250,9 @@ def test_thumbnails_are_made_once_and_for_organisers_only(tmp_path, photographs,
             assert (found.status_code, found.headers["content-type"]) == (200, "image/webp")
             assert Image.open(io.BytesIO(found.content)).size == (112, 75)
         assert made == [3]
-        Image.new("RGB", (50, 50)).save(tmp_path / "3.png")  # another one in its place
+        Image.new("RGB", (50, 50)).save(tmp_path / "3.png")  # replaces the picture
         assert Image.open(io.BytesIO(public.get("/media/3/1/small", headers=organiser).content)).size == (50, 50)
-        whole = public.get("/media/11/1/small", headers=organiser)  # cannot be read: as it is
+        whole = public.get("/media/11/1/small", headers=organiser)  # it cannot be decoded, so the file itself comes
         assert (whole.content, whole.headers["content-type"]) == (BEGINNINGS[".png"], "image/png")
         for path in ("/media/3/0/small", "/media/3/2/small", "/media/99/0/small"):
             assert public.get(path, headers=organiser).status_code == 404

@@ -73,7 +73,7 @@ def test_the_page_of_an_answer_shows_the_pair_as_the_rater_saw_it(tmp_path, make
         assert api.get("/answers/2").status_code == 404
 
 
-def test_the_page_of_answers_filters_and_is_divided(tmp_path, make):
+def test_the_list_of_answers_is_filtered_and_paged(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=30, k=60)
     for _ in range(55):
         answer_next(store)

@@ -18,6 +18,7 @@ export const find = (id) => /** @type {any} */ (document.getElementById(id));
 export const findFirst = (selector, parent = document) => /** @type {any} */ (parent.querySelector(selector));
 
 /**
+ * Find all elements that match.
  * @template {HTMLElement} [Kind=HTMLElement]
  * @param {string} selector
  * @param {ParentNode} [parent]

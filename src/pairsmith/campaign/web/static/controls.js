@@ -90,8 +90,8 @@ function pressKey(event, keys) {
 }
 
 /**
- * Scroll if this is a key for it, and return whether it is: the text that has the focus, else the text under the mouse,
- * else the items.
+ * Scroll if the key is meant for it, and return whether it is. It scrolls the text that has the focus, else the text
+ * under the mouse, else the items.
  * @type {(event: KeyboardEvent, target: HTMLElement) => boolean}
  */
 function scroll(event, target) {

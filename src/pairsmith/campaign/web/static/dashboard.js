@@ -44,13 +44,13 @@ function basis(measured, format) {
   return `${write(low)} to ${write(high)}, by ${counted(number, "pair")}`;
 }
 
-/** The page has an element for each figure; its id is the figure's key. @param {Record<string, any>} figures */
+/** Fill in the figures; the id of an element is the key of its figure. @param {Record<string, any>} figures */
 function fillFigures(figures) {
   for (const element of findAll("#figures [id]")) element.textContent = figures[element.id];
 }
 
 /**
- * The page has an element for each figure that the model has learned; it names the key and the format.
+ * Fill in what the model has learned; each element names its key and its format.
  * @param {Record<string, any>} learned
  */
 function fillLearned(learned) {
@@ -63,7 +63,7 @@ const elementsWith = (name) => findAll(`#learned [data-${name}]`).map((element) 
   { element, key: element.dataset[name] ?? "", format: element.dataset.format ?? "" }));
 
 /**
- * The head of a table names its columns. On a small screen each cell shows the name of its column.
+ * Make a row with the columns that the table's head names. On a small screen each cell shows its column's heading.
  * @type {(table: HTMLTableElement, values: Record<string, any>) => HTMLTableRowElement}
  */
 function makeRow(table, values) {
@@ -135,7 +135,7 @@ function showAdvice(advice) {
 }
 
 /**
- * With several questions, the next pairs are chosen for the question with the largest doubt.
+ * Show the doubt about each question; the next pairs are chosen for the question with the largest.
  * @param {(number | null)[]} doubts
  */
 function showDoubts(doubts) {

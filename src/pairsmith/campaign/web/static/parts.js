@@ -42,7 +42,7 @@ function textOf(part) {
 }
 
 /**
- * Nobody can judge what they do not see or hear, so a file that cannot be loaded says so, and what to do.
+ * Replace a file that cannot be loaded by a message: nobody can judge what they do not see or hear.
  * @param {HTMLElement} frame
  */
 function replaceIfNotLoaded(frame) {
@@ -98,7 +98,7 @@ const haveSameContent = (one, other) => (
   one?.kind === other?.kind && one?.text === other?.text && one?.url === other?.url);
 
 /**
- * If the next pair has the same prompt, the prompt stays where it was scrolled to.
+ * Show the prompt. If the next pair has the same prompt, it stays where it was scrolled to.
  * @param {PreparedPair | null} pair
  */
 function putPrompt(pair) {

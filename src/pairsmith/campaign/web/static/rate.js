@@ -94,14 +94,13 @@ function drawEnding(ending) {
 }
 
 /**
- * The question and the instructions may be edited meanwhile. The page shows the ones that belong to the current pair.
+ * Show the question and the instructions that belong to the current pair; organisers may edit them meanwhile.
  * @param {Wording} wording
  */
 function drawWording({ number, question, instructions }) {
   document.title = question;
   find("question").textContent = question;
-  if (number === session.wording) return;
-  session.wording = number;
+  if (!session.changeWording(number)) return;
   find("guidance").hidden = instructions === "";
   find("guidance").innerHTML = instructions; // the server has sanitised it
   tell(say("reworded"), true);
@@ -111,7 +110,8 @@ function drawWording({ number, question, instructions }) {
 }
 
 /**
- * With several questions the pair stays and only the question changes, so the change must be noticed.
+ * Show which question it is. With several questions the pair stays and only the question changes, so the change is
+ * highlighted.
  * @param {number} number
  */
 function drawQuestionNumber(number) {
@@ -136,11 +136,8 @@ function startViewing() {
   session.startViewing(1000 * setup.viewing, () => find("pair").classList.remove("early"));
 }
 
-// Show the instructions before the first pair, to raters who have not answered yet.
 function showInstructionsOnce() {
-  if (session.greeted) return;
-  session.greeted = true;
-  if (session.answerCount > 0) return;
+  if (!session.greet()) return;
   const dialog = find("instructions");
   const button = findFirst("button", dialog);
   const close = button.textContent;
@@ -157,14 +154,13 @@ function showInstructionsOnce() {
 // Fetching and answering
 
 async function fetchPairs() {
-  if (session.fetching) return;
-  session.fetching = true;
+  if (!session.startFetching()) return;
   try {
     while (session.current === null || session.upcoming === null) {
       await session.sent;
       const ticket = session.takeTicket();
-      session.pairRequest = request("/api/next", { holding: session.heldLeases });
-      const { pair, over, progress } = await session.pairRequest;
+      const sending = request("/api/next", { holding: session.heldLeases });
+      const { pair, over, progress } = await session.trackPairRequest(sending);
       updateProgress(progress, ticket);
       showInstructionsOnce();
       if (pair === null) {
@@ -184,7 +180,7 @@ async function fetchPairs() {
     else tell(say("no_next", { why: why(error, "went_on") }), true);
     if (!error.refused) delay(2000).then(fetchPairs);
   } finally {
-    session.fetching = false;
+    session.stopFetching();
   }
 }
 

@@ -17,9 +17,6 @@ export class Session {
   /** The lease whose answer can be taken back. @type {string | null} */
   undoable = null;
 
-  /** Whether a request for pairs is under way. */
-  fetching = false;
-
   /** The last request for a pair. @type {Promise<any>} */
   pairRequest = Promise.resolve();
 
@@ -32,6 +29,8 @@ export class Session {
   /** @type {Answer | null} */
   #lastAnswer = null;
 
+  #fetching = false;
+
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #viewing;
 
@@ -39,13 +38,16 @@ export class Session {
   #lastTicket = 0;
   #newestTicket = 0;
 
+  #wording;
+  #greeted;
+
   /**
    * @param {number} wording the number of the wording that the page shows
    * @param {boolean} greeted whether the instructions need not be shown before the first pair
    */
   constructor(wording, greeted) {
-    this.wording = wording;
-    this.greeted = greeted;
+    this.#wording = wording;
+    this.#greeted = greeted;
   }
 
   /** The leases of the pairs on the page. */
@@ -75,6 +77,43 @@ export class Session {
   /** The comment of the answer that can be taken back. */
   get undoableComment() {
     return this.#lastAnswer?.lease === this.undoable ? this.#lastAnswer?.comment ?? "" : "";
+  }
+
+  /** Return, once, whether to show the instructions: before the first pair, to a rater without answers. */
+  greet() {
+    const isNew = !this.#greeted && this.answerCount === 0;
+    this.#greeted = true;
+    return isNew;
+  }
+
+  /**
+   * Take over the number of a wording, and return whether it is another one.
+   * @param {number} number
+   */
+  changeWording(number) {
+    const isOther = number !== this.#wording;
+    this.#wording = number;
+    return isOther;
+  }
+
+  /** Return whether to start fetching pairs; there is only one loop at a time. */
+  startFetching() {
+    const isFree = !this.#fetching;
+    this.#fetching = true;
+    return isFree;
+  }
+
+  stopFetching() {
+    this.#fetching = false;
+  }
+
+  /**
+   * Remember the last request for a pair, and return it.
+   * @param {Promise<any>} pairRequest
+   */
+  trackPairRequest(pairRequest) {
+    this.pairRequest = pairRequest;
+    return pairRequest;
   }
 
   /**
