@@ -196,7 +196,7 @@ def test_commands_want_to_know_which_question(folder, run):
     with Store("c.db") as store:
         answer_truthfully(store, invite_people(store, 1)[0])
     for command in (["rank", "c.db"], ["fit", "c.db", "-o", "m.json"], ["campaign", "raters", "c.db"],
-                    ["plan", "c.db", "--more", "5", "--simulations", "2"], ["select", "c.db", "-k", "2"],
+                    ["forecast", "c.db", "--more", "5", "--simulations", "2"], ["select", "c.db", "-k", "2"],
                     ["campaign", "export", "c.db", "--format", "choix"]):  # fmt: skip
         code, _, err = run(*command)
         assert (code, "asks 2 questions; say which with --question" in err) == (2, True), command
