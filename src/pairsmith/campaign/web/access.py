@@ -27,7 +27,7 @@ class Access:
     local: bool  # the campaign is served to this machine only, and nobody needs an invite
     insecure: bool  # the campaign is served to others, and cookies may travel without TLS
 
-    def cookie(self, role: str) -> str:
+    def cookie_name(self, role: str) -> str:
         """Return the name of the cookie that keeps an invite in this role to this campaign.
 
         Browsers send a cookie to all ports of a host, so campaigns on one host need different names. The name holds a
@@ -35,10 +35,10 @@ class Access:
         """
         return f"pairsmith-{role}-{hashlib.sha256(str(self.store.settings.id).encode()).hexdigest()[:16]}"
 
-    def person(self, request: Request, role: str) -> int:
+    def require_person(self, request: Request, role: str) -> int:
         """Return the person who makes this request in this role, or refuse with 401."""
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-        token = bearer if scheme.lower() == "bearer" else request.cookies.get(self.cookie(role), "")
+        token = bearer if scheme.lower() == "bearer" else request.cookies.get(self.cookie_name(role), "")
         if token:
             person = people.person_of(self.store, token, role)
             if person is not None:
@@ -53,28 +53,28 @@ class Access:
     def _local_person(self) -> int:
         return people.local_person(self.store)
 
-    def anybody(self, request: Request) -> None:
+    def require_any_invite(self, request: Request) -> None:
         """Accept an invite in any role, or refuse with 401."""
         try:
-            self.person(request, "organiser")
+            self.require_person(request, "organiser")
         except HTTPException:
-            self.person(request, "rater")
+            self.require_person(request, "rater")
 
-    def enter(self, request: Request, token: str, role: str, address: str) -> Response:
+    def enter_by_link(self, request: Request, token: str, role: str, address: str) -> Response:
         """Lead from the link of an invite to its page, with a cookie that keeps the invite."""
         if people.person_of(self.store, token, role) is None:
             raise HTTPException(401, NOT_VALID)
         response = RedirectResponse(address, 303)
-        self.keep(request, response, token, role)
+        self.set_cookie(request, response, token, role)
         return response
 
-    def keep(self, request: Request, response: Response, token: str, role: str) -> None:
-        """Give the browser a cookie with this invite."""
+    def set_cookie(self, request: Request, response: Response, token: str, role: str) -> None:
+        """Give the browser a cookie that keeps this invite."""
         secure = request.url.scheme == "https" or not (self.local or self.insecure)
         response.set_cookie(
-            self.cookie(role), token, max_age=COOKIE_SECONDS, httponly=True, samesite="lax", secure=secure
+            self.cookie_name(role), token, max_age=COOKIE_SECONDS, httponly=True, samesite="lax", secure=secure
         )
 
-    def is_known(self, request: Request) -> bool:
+    def has_rater_invite(self, request: Request) -> bool:
         """Return whether this browser keeps a rater's invite."""
-        return people.person_of(self.store, request.cookies.get(self.cookie("rater"), ""), "rater") is not None
+        return people.person_of(self.store, request.cookies.get(self.cookie_name("rater"), ""), "rater") is not None

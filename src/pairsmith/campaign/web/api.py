@@ -58,7 +58,7 @@ def rating(store: Store, access: Access) -> APIRouter:
     @router.get("/campaign")
     def campaign(request: Request) -> Campaign:
         """Get the questions, and the kinds of answers that are allowed."""
-        access.person(request, "rater")
+        access.require_person(request, "rater")
         wording, settings = wordings.current(store), store.settings
         return Campaign(
             question=wording.question,
@@ -75,7 +75,7 @@ def rating(store: Store, access: Access) -> APIRouter:
 
         If there are several questions, the same pair comes with each of them in turn.
         """
-        person = access.person(request, "rater")
+        person = access.require_person(request, "rater")
         lease = leases.next_pair(store, person, body.holding)
         over: Any = None if lease is not None else goals.ending(store, person)
         return PairResponse(pair=_pair(store, lease), over=over, progress=progress_of(person))
@@ -83,26 +83,26 @@ def rating(store: Store, access: Access) -> APIRouter:
     @router.post("/renew")
     def renew(body: PairRequest, request: Request) -> RenewedLeases:
         """Hold your pairs for longer, because somebody is still looking at them."""
-        return RenewedLeases(held=leases.renew(store, access.person(request, "rater"), body.holding))
+        return RenewedLeases(held=leases.renew(store, access.require_person(request, "rater"), body.holding))
 
     @router.post("/answer")
     def answer(body: Answer, request: Request) -> AnswerResponse:
         """Answer a pair that you hold. The answer is on disk when this returns; sent twice, it counts once."""
-        person = access.person(request, "rater")
+        person = access.require_person(request, "rater")
         counted = leases.answer(store, person, body.lease, **body.model_dump(exclude={"lease"}))
         return AnswerResponse(counted=counted, progress=progress_of(person))
 
     @router.post("/undo")
     def undo(body: UndoRequest, request: Request) -> PairResponse:
         """Take back your last answer or skip, and get its pair again."""
-        person = access.person(request, "rater")
+        person = access.require_person(request, "rater")
         lease = leases.undo(store, person, body.lease)
         return PairResponse(pair=_pair(store, lease), progress=progress_of(person))
 
     @router.get("/progress")
     def progress(request: Request) -> Progress:
         """Get the progress of the campaign, and yours."""
-        return progress_of(access.person(request, "rater"))
+        return progress_of(access.require_person(request, "rater"))
 
     return router
 
@@ -123,7 +123,7 @@ def organising(store: Store, access: Access) -> APIRouter:
         question: QuestionNumber = 1,
     ) -> Ranking:
         """Get the items of the last report, best first; with `search`, items whose id or text has all these words."""
-        access.person(request, "organiser")
+        access.require_person(request, "organiser")
         index = question_index(store, question)
         total, low, high, items = rankings.page(offset, limit, search, group, index)
         answers = dashboard.last_report(store, index)["answers"]
@@ -132,7 +132,7 @@ def organising(store: Store, access: Access) -> APIRouter:
     @router.get("/dashboard")
     def figures(request: Request, question: QuestionNumber = 1) -> dict[str, Any]:
         """Get everything that the dashboard shows about a question except the ranking; `doubts` has all questions."""
-        access.person(request, "organiser")
+        access.require_person(request, "organiser")
         index = question_index(store, question)
         counts = dashboard.count(store, index)
         problem, report = dashboard.last_problem(store), dashboard.shown_report(store, counts["answers"], index)
@@ -148,25 +148,25 @@ def organising(store: Store, access: Access) -> APIRouter:
     @router.post("/state")
     def act(body: StateChange, request: Request) -> CampaignState:
         """Pause, resume, close or reopen the campaign."""
-        person = access.person(request, "organiser")
+        person = access.require_person(request, "organiser")
         return CampaignState.model_validate({"state": goals.act(store, body.action, person)})
 
     @router.post("/exclude")
     def exclude(body: Exclusion, request: Request) -> ExclusionResponse:
         """Leave the answers of a rater out of the model, the design and exports, or count them again."""
-        organiser = access.person(request, "organiser")
+        organiser = access.require_person(request, "organiser")
         return ExclusionResponse(answers=corrections.exclude(store, body.name, body.excluded, organiser))
 
     @router.post("/strike")
     def strike(body: Strike, request: Request) -> Strike:
         """Strike out an answer, or restore it."""
-        corrections.strike(store, body.answer, body.struck, access.person(request, "organiser"))
+        corrections.strike(store, body.answer, body.struck, access.require_person(request, "organiser"))
         return body
 
     @router.post("/wording")
     def reword(body: WordingChange, request: Request) -> WordingResponse:
         """Change the question, the instructions or both. Raters see the change from their next pair on."""
-        organiser = access.person(request, "organiser")
+        organiser = access.require_person(request, "organiser")
         index = question_index(store, body.number)
         wording = wordings.edit(store, body.question, body.instructions, organiser, index)
         return WordingResponse(number=wording.number)
@@ -182,7 +182,7 @@ def enrolling(store: Store, access: Access) -> APIRouter:
     @router.post("/enrol")
     def enrol(body: Enrolment, request: Request, response: Response) -> EnrolmentResponse:
         """Give your name and get an invite of your own."""
-        access.keep(request, response, enrolment.enrol(store, body.link, body.name), "rater")
+        access.set_cookie(request, response, enrolment.enrol(store, body.link, body.name), "rater")
         return EnrolmentResponse(enrolled=True)
 
     return router

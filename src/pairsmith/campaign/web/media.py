@@ -61,9 +61,9 @@ def media(store: Store, access: Access) -> APIRouter:
     def file(request: Request, row: Row, part: PartIndex) -> Response:
         """Return a file: to raters if its item was shown to them, to organisers in any case."""
         try:
-            access.person(request, "organiser")
+            access.require_person(request, "organiser")
         except HTTPException:
-            if not leases.was_shown(store, access.person(request, "rater"), row):
+            if not leases.was_shown(store, access.require_person(request, "rater"), row):
                 raise HTTPException(404, "this item was not shown to you") from None
         return _file_response(*open_part(row, part), request)
 
@@ -72,7 +72,7 @@ def media(store: Store, access: Access) -> APIRouter:
         """Return a thumbnail for the organisers' ranking, or the file itself if no thumbnail can be made."""
 
         def respond() -> Response:
-            access.person(request, "organiser")
+            access.require_person(request, "organiser")
             file, media_type = open_part(row, part)
             status = os.fstat(file.fileno())
             content = None

@@ -55,17 +55,17 @@ def rater_pages(store: Store, access: Access) -> APIRouter:
 
     @router.get("/")
     def rating_page(request: Request, lang: Language = None) -> HTMLResponse:
-        access.person(request, "rater")
+        access.require_person(request, "rater")
         language = choose_language(lang, request.headers.get("accept-language", ""))
         return TEMPLATES.TemplateResponse(request, "rate.html", _rating_page(store, language))
 
     @router.get("/join/{token}")
     def join(request: Request, token: Token, lang: Language = None) -> Response:
-        return access.enter(request, token, "rater", _rating_page_address(lang))
+        return access.enter_by_link(request, token, "rater", _rating_page_address(lang))
 
     @router.get("/enrol/{token}")
     def enrol(request: Request, token: Token, lang: Language = None) -> Response:
-        if access.is_known(request):  # somebody who opens the link again does not take a second place
+        if access.has_rater_invite(request):  # somebody who opens the link again does not take a second place
             return RedirectResponse(_rating_page_address(lang), 303)
         places = enrolment.places_left(store, token)
         if places is None:
@@ -91,12 +91,12 @@ def organiser_pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
 
     @router.get("/organise/{token}")
     def organise(request: Request, token: Token) -> Response:
-        return access.enter(request, token, "organiser", "/dashboard")
+        return access.enter_by_link(request, token, "organiser", "/dashboard")
 
     @router.get("/dashboard")
     def dashboard_page(request: Request, question: QuestionNumber = 1) -> HTMLResponse:
-        access.person(request, "organiser")
-        context = _dashboard(store, question) | {"may_rate": access.local or access.is_known(request)}
+        access.require_person(request, "organiser")
+        context = _dashboard(store, question) | {"may_rate": access.local or access.has_rater_invite(request)}
         return TEMPLATES.TemplateResponse(request, "dashboard.html", context)
 
     @router.get("/answers")
@@ -108,7 +108,7 @@ def organiser_pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
         question: Annotated[int, Query(ge=0, le=1000)] = 0,
         page: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     ) -> HTMLResponse:
-        access.person(request, "organiser")
+        access.require_person(request, "organiser")
         wanted = browse.Filter(person, item, disputed, question)
         with store.reading() as connection:
             total, answers = browse.browse(connection, wanted, (page - 1) * ANSWERS_PER_PAGE, ANSWERS_PER_PAGE)
@@ -129,7 +129,7 @@ def organiser_pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
 
     @router.get("/answers/{number}")
     def answer_page(request: Request, number: Annotated[int, InPath(ge=1, le=2**31 - 1)]) -> HTMLResponse:
-        access.person(request, "organiser")
+        access.require_person(request, "organiser")
         with store.reading() as connection:
             answer = browse.one(connection, number)
         if answer is None:
@@ -146,17 +146,17 @@ def organiser_pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
 
     @router.get("/api")
     def api_page(request: Request) -> HTMLResponse:
-        access.anybody(request)
+        access.require_any_invite(request)
         return TEMPLATES.TemplateResponse(request, "api.html", {"schema": app.openapi()})
 
     @router.get("/api/openapi.json")
     def openapi(request: Request) -> JSONResponse:
-        access.anybody(request)
+        access.require_any_invite(request)
         return JSONResponse(app.openapi())
 
     @router.get("/download/ranking.csv")
     def ranking_file(request: Request, question: QuestionNumber = 1) -> Response:
-        access.person(request, "organiser")
+        access.require_person(request, "organiser")
         text = io.StringIO()
         write_csv(Rankings(store).table(question_index(store, question)), text)
         return _csv(text.getvalue().encode(), "ranking.csv" if question == 1 else f"ranking-{question}.csv")
@@ -164,7 +164,7 @@ def organiser_pages(store: Store, access: Access, app: FastAPI) -> APIRouter:
     @router.get("/download/answers.csv")
     def answers_file(request: Request) -> Response:
         """Return the file that `pairsmith campaign export` writes."""
-        access.person(request, "organiser")
+        access.require_person(request, "organiser")
         with tempfile.TemporaryDirectory(prefix="pairsmith-") as folder:
             path = Path(folder) / "answers.csv"
             export_answers(store, "csv", path)
