@@ -105,6 +105,11 @@ def test_what_cannot_be_formatted_whole_is_shown_as_it_was_written():
     assert render(text) == f'<pre class="source">{escape(text)}</pre>\n'
 
 
+@pytest.mark.parametrize("text", ["> " * 40 + "😀", ">" * 31 + " +++", "- " * 16 + "😀→", "[ ](http://x.y/hidden)"])
+def test_signs_without_letters_are_shown_too(text):
+    assert render(text) == f'<pre class="source">{escape(text)}</pre>\n'
+
+
 PIECES = ["> ", ">", "- ", "1. ", "[", "![", "*", "_a *b ", "~~", "`", "<", "](", "[](", "| "]
 
 

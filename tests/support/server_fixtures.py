@@ -82,7 +82,7 @@ def target(request, tmp_path):
 # The command line, whose `label` starts no process that plans and reports: that one imports everything once more.
 WITHOUT_PLANS = """
 import contextlib
-from pairsmith.campaign import worker
+from pairsmith.campaign.planning import worker
 
 worker.Worker = contextlib.nullcontext
 from pairsmith.cli import main

@@ -20,7 +20,7 @@ MAX_DEPTH = 100  # elements in elements; browsers leave out what is nested some 
 _SCHEMES = ("http", "https", "mailto")
 _TAGS = {"p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "strong", "em", "s", "code", "pre", "blockquote", "ul",
          "ol", "li", "a", "table", "thead", "tbody", "tr", "th", "td"}  # fmt: skip
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+|[^\x00-\x7f\s]")  # words, and signs such as arrows and emoji
 
 
 @lru_cache(2048)
@@ -65,7 +65,10 @@ def _shows_everything(markdown: str, tokens: list[Token]) -> bool:
     flat = [part for token in tokens for part in (token, *(token.children or []))]
     if max(accumulate(token.nesting for token in flat), default=0) > MAX_DEPTH:
         return False
-    if any(a.type == "link_open" and b.type == "link_close" for a, b in pairwise(flat)):  # a link that nobody sees
+    if max((token.level + token.nesting for token in tokens), default=0) >= MAX_BLOCK_DEPTH:  # the parser stops there
+        return False
+    shown = [part for part in flat if part.type != "text" or part.content.strip()]
+    if any(a.type == "link_open" and b.type == "link_close" for a, b in pairwise(shown)):  # a link that nobody sees
         return False
     parsed = Counter(word for token in tokens for word in _WORD.findall(f"{token.info} {token.content}"))
     return Counter(_WORD.findall(markdown)) <= parsed

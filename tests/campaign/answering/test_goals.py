@@ -187,6 +187,9 @@ def test_a_deadline_ends_it(target, make):
     assert goals.ending(store, anna) == "deadline"
     assert leases.next_pair(store, anna) is None
     assert leases.answer(store, anna, held.token, "left")
+    assert leases.progress(store, anna)["undo"] is None
+    with pytest.raises(Refused, match="is past its deadline; its answers stand"):  # a second answer would be refused
+        leases.undo(store, anna, held.token)
     with pytest.raises(ValueError, match="is past: it is"):
         goals.change(store, deadline=soon)
     goals.change(store, deadline="none")

@@ -423,7 +423,10 @@ def test_a_judge_has_a_name_of_its_own(tmp_path, make, name, why):
         ('{"choice": ["left"]}', None),
         ('["left"]', None),
         ("{" * 3000, None),
-        ('{"choice": "left", "why": {"choice" :\n"RIGHT"}}', "right"),
+        ('{"choice": "left", "why": {"choice" :\n"RIGHT"}}', "left"),
+        ('Well: {"choice": "left", "alternatives": [{"choice": "right"}]}.', "left"),
+        ('{"why": {"choice" :\n"RIGHT"}}', "right"),
+        ('{"choice": "left."}', "left"),
         ('{"why": "because \\"choice\\": \\"left\\", and", "choice": 1}', None),
         ('"choice": "left"', None),
     ],
@@ -436,7 +439,9 @@ def test_replies(reply, choice):
         assert read_reply(reply, list(judging.CHOICES)) == choice
 
 
-@pytest.mark.parametrize("part", ["{", '{"', '{"a":', '{"choice":"', '{"choice":{', ", ", " ", '"choice" : ', "left "])
+@pytest.mark.parametrize(
+    "part", ["{", "{}", '{"a":{}', '{"', '{"a":', '{"choice":"', '{"choice":{', ", ", " ", '"choice" : ', "left "]
+)
 def test_a_long_reply_is_read_in_linear_time(part):
     reply = part * ((1 << 20) // len(part))
     began = time.monotonic()

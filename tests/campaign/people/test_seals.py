@@ -14,7 +14,7 @@ from support.campaigns import SVG
 
 @pytest.mark.slow
 def test_processes_at_once_make_one_key_that_nobody_else_can_read(tmp_path):
-    code = "from pairsmith.campaign import seals; print(seals.key().hex())"
+    code = "from pairsmith.campaign.people import seals; print(seals.key().hex())"
     own = os.environ | {"PAIRSMITH_HOME": str(tmp_path / "new" / "home")}
     line = [sys.executable, "-c", code]
     started = [subprocess.Popen(line, env=own, stdout=subprocess.PIPE, text=True) for _ in range(6)]

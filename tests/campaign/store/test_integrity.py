@@ -119,6 +119,14 @@ def test_commands_tell_it_in_one_line(whole, run, monkeypatch, command, change):
         assert err.endswith("; restore it from a backup\n")
 
 
+@pytest.mark.parametrize("edited", ["x", 3, ["answers"], {"answers": "500"}, {"quota": None}, {"until": True}])
+def test_goals_of_another_type_do_not_vanish(whole, edited):
+    with closing(sqlite3.connect(whole)) as target, target:
+        target.execute("UPDATE campaign SET goals = ?", [json.dumps(edited)])
+    with pytest.raises(CampaignError, match="its goals are not numbers"):
+        use(str(whole))
+
+
 @pytest.mark.parametrize("column", ["settings", "goals"])
 def test_a_repeated_key_is_refused(whole, column):
     with closing(sqlite3.connect(whole)) as edited, edited:

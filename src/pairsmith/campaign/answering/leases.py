@@ -198,8 +198,9 @@ def undo(store: Store, person: int, token: str) -> Lease:
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
         course = goals.course(connection, now, person)
-        if course.state == "closed":
-            raise Refused(409, "the campaign is closed; its answers stand")
+        if goals.ended_at(connection, now) is not None:  # no second answer could take the place of this one
+            state = "closed" if course.state == "closed" else "past its deadline"
+            raise Refused(409, f"the campaign is {state}; its answers stand")
         if lease.state == "undone":  # asked twice
             again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
             if again is None or again.state != "open":  # set aside by repair, or answered since
@@ -229,6 +230,7 @@ def progress(store: Store, person: int) -> dict[str, Any]:
     """
     with store.reading() as connection:
         found = connection.execute(sql.PROGRESS, {"person": person}).one()
+        over = goals.ended_at(connection, store.now()) is not None
     wanted = goals.Goals.from_stored(found.goals)
     return {
         "answers": found.total,
@@ -236,7 +238,7 @@ def progress(store: Store, person: int) -> dict[str, Any]:
         "wanted": found.wanted,
         "goal": wanted.answers,
         "quota": wanted.quota if found.quota is None else found.quota,
-        "undo": None if found.state == "closed" else found.last,
+        "undo": None if over else found.last,
     }
 
 

@@ -13,11 +13,13 @@ judge works; after some unusable replies in a row, of whichever pairs, the judge
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
@@ -338,13 +340,18 @@ def _said(pair: dict[str, Any], ask: Ask, patience: Patience, tally: Tally) -> s
 
 
 def read_reply(reply: str, choices: list[str]) -> str:
-    """Return the choice in a reply: the word alone, or the last member of a JSON object that has a choice.
+    """Return the choice in a reply: the word alone, or the member `choice` of a JSON object.
 
-    A regular expression finds it in linear time. Parsing each object from its brace on would take quadratic time.
+    If there are several objects, the last one that has a choice counts. A regular expression finds it in linear time;
+    parsing each object from its brace on would take quadratic time.
     """
     bare = reply.strip().strip("\"'`*.").lower()
     if bare in choices:
         return bare
+    with suppress(ValueError, RecursionError):  # the reply holds one object, whose own choice counts before nested ones
+        whole = json.loads(reply[reply.find("{") : reply.rfind("}") + 1])
+        if isinstance(whole, dict) and str(whole.get("choice")).strip(" .").lower() in choices:
+            return str(whole["choice"]).strip(" .").lower()
     said = [found[1].lower() for found in _CHOICE_MEMBER.finditer(reply)]
     verdicts = [choice for choice in said if choice in choices]
     if not verdicts:

@@ -5,7 +5,7 @@ SQLite keeps any value in any column; PostgreSQL checks types itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 
@@ -72,6 +72,10 @@ def _wrong_content(connection: sa.Connection) -> Iterator[str]:
     except ValueError as error:
         yield str(error)
         return
+    if not isinstance(stored.goals, Mapping | None) or any(
+        isinstance(value, bool) or not isinstance(value, int | float) for value in (stored.goals or {}).values()
+    ):
+        yield "its goals are not numbers"
     count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(items.c.row)).select_from(items)).one()
     if count == 0 or last != count - 1:
         yield "items are missing"
