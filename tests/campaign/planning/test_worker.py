@@ -202,7 +202,8 @@ def test_a_forecast_is_made_by_a_process_of_its_own(target, make):
 @pytest.mark.slow
 def test_the_process_that_forecasts_ends_with_who_wants_it(tmp_path, make):
     store = with_enough_answers(make(str(tmp_path / "t.db"), n=10, k=45))
-    line = "import sys, time; from pairsmith.campaign.planning import worker; from pairsmith.campaign.store.store import Store\n"
+    line = "import sys, time; from pairsmith.campaign.planning import worker\n"
+    line += "from pairsmith.campaign.store.store import Store\n"
     line += "worker.threading.Timer(5, worker.os._exit, [1]).start(); worker._forecast(Store(sys.argv[1]), 0)"
     wants = psutil.Popen([sys.executable, "-c", line, store.target])
     simulates = wait_for(wants.children)
