@@ -22,15 +22,16 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
-from pairsmith.criteria.belief import check_gaussian_process, is_gaussian_process, posterior_of
-from pairsmith.criteria.problem import as_candidates
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates, WithinGroups, remaining_pairs
 from pairsmith.data.options import as_generator, as_share, as_threads, as_whole
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.gaussian_process import BradleyTerryGP
-from pairsmith.selection.run import Bar
+from pairsmith.selection.models import check_gaussian_process, is_gaussian_process
+from pairsmith.selection.problem import as_candidates
+from pairsmith.selection.run import ProgressBar
 from pairsmith.selection.select import select
+from pairsmith.selection.start import start_from_posterior
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -207,7 +208,8 @@ def forecast(
     model = BradleyTerryGP().fit(X, n_items=n_items) if model is None else model
     check_gaussian_process(model)
     model.linear_of_own(X)  # which refuses other items
-    asked = posterior_of(model, X).answered
+    asked = start_from_posterior(model, X).answered
+    assert asked is not None
     every = remaining_pairs(allowed, model.n_items_, asked[:0]).at_most()
     left = None if ask_again else remaining_pairs(allowed, model.n_items_, asked).at_most()
     if every == 0 or left == 0:
@@ -305,14 +307,14 @@ def _run(
     progress: bool,
 ) -> None:
     """Bring all simulations to each of the marks in turn; no further than a target needs."""
-    stop, bar = threading.Event(), Bar(progress, len(imagined) * (len(marks) - 1))
+    stop, bar = threading.Event(), ProgressBar(progress, len(imagined) * (len(marks) - 1))
     with ThreadPoolExecutor(threads) as pool:
         bar.start()
         try:
             for low, high in pairwise(marks.tolist()):
                 if target is not None and _reached(imagined, target, level):
                     return
-                bar.tell(f"{high:,} more answers")
+                bar.describe(f"{high:,} more answers")
                 for done in as_completed([pool.submit(one.answer, low, high, stop) for one in imagined]):
                     done.result()
                     bar.advance()

@@ -81,7 +81,7 @@ def test_log_det_is_told_as_it_is_under_every_objective(samples, run):
 
 def test_what_a_gain_is_stands_on_one_line_under_narrow_tables(samples, run):
     out = run("select items.csv -k 1 --objective a-optimal -o pairs.csv")[1]
-    assert "\ngain: what the trace of A^-1, the summed variance of the coefficients, falls by\n" in out
+    assert "\ngain: the decrease of the trace of A^-1, the total variance of the coefficients\n" in out
     assert out.startswith("Picked 1 pair in ")
 
 

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.criteria import CRITERIA, LOG_DET
-from pairsmith.criteria.belief import Belief
+from pairsmith.criteria.problem import ModelEstimate
 from pairsmith.data.features import from_array
 from support.definitions import information, problem
 
@@ -37,7 +37,7 @@ def test_the_table_in_the_docs_is_the_registry():
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     yes = {True: "yes", False: ""}
     assert rows == [
-        f"| `{each.name}` | {each.what} | {each.gain_is} | {yes[each.needs_model]} | {yes[each.by_engine]}"
+        f"| `{each.name}` | {each.description} | {each.gain_is} | {yes[each.needs_model]} | {yes[each.uses_engine]}"
         f" | {yes[each.resumable]} | {yes[each.certifiable]} | {each.bytes_per_pair or ''} |"
         for each in CRITERIA.values()
     ]
@@ -50,10 +50,10 @@ def test_log_det_is_told_as_it_is_whatever_a_gain_is(objective):
     known = {"labeled": labeled, "comparisons": compared, "model": model}
     selection = ps.select(X, 5, ridge=0.5, objective=objective, random_state=0, **known)
     scores = np.zeros(len(X))
-    if CRITERIA[objective].scores_that_weigh:
-        belief = Belief(model.coef_, model.covariance_root_, X @ model.coef_)
-        scores = CRITERIA[objective].scores_that_weigh(from_array(X), belief)
-    unit = 0.25 if CRITERIA[objective].scores_that_weigh is None else 1.0  # p (1 - p) where all scores are 0
+    if CRITERIA[objective].weighting_scores:
+        estimate = ModelEstimate(model.coef_, model.covariance_root_, X @ model.coef_)
+        scores = CRITERIA[objective].weighting_scores(from_array(X), estimate)
+    unit = 0.25 if CRITERIA[objective].weighting_scores is None else 1.0  # p (1 - p) where all scores are 0
 
     def defined(pairs):
         own = [expit(scores[i]) * expit(-scores[i]) / unit for i in labeled]
@@ -84,10 +84,10 @@ def test_what_a_criterion_cannot_do_is_refused(objective):
     X, model = problem(0)
     criterion = CRITERIA[objective]
     for able, options, message in (
-        (criterion.by_paper, {"algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
-        (criterion.by_engine, {"algorithm": "engine"}, "algorithm='engine' is for objective='d-optimal'"),
-        (criterion.by_engine, {"pool_size": 10}, "pool_size is for the engine"),
-        (criterion.certifiable, {"certify": True}, "certify bounds log det, which is not what objective="),
+        (criterion.allows_paper_algorithms, {"algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
+        (criterion.uses_engine, {"algorithm": "engine"}, "algorithm='engine' is for objective='d-optimal'"),
+        (criterion.uses_engine, {"pool_size": 10}, "pool_size is for the engine"),
+        (criterion.certifiable, {"certify": True}, "certify bounds log det, which objective=.* does not maximise"),
     ):
         if able:
             assert len(ps.select(X, 3, objective=objective, model=model, **options)) == 3

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from pairsmith.criteria import d_optimal
-from pairsmith.criteria.belief import NO_BELIEF
-from pairsmith.criteria.work import Work
+from pairsmith.criteria.problem import NO_MODEL, Run
 from pairsmith.data.candidates import remaining_pairs
 from pairsmith.design.information import Design
 from pairsmith.paper.greedy import ALGORITHMS
@@ -20,15 +19,15 @@ X = np.random.default_rng(0).standard_normal((N, 4))
 
 def work(told=None):
     """What steps work on; these look at no problem and no belief."""
-    return Work(
+    return Run(
         problem=None,
         design=Design(X, RIDGE, LABELED, COMPARED),
         remaining=remaining_pairs(None, N, COMPARED, max_per_item=2),
-        belief=NO_BELIEF,
+        estimate=NO_MODEL,
         rng=np.random.default_rng(0),
         threads=1,
         memory=1 << 30,
-        tell=[].append if told is None else told.append,
+        report_progress=[].append if told is None else told.append,
     )
 
 

@@ -30,16 +30,16 @@ def mutual_information(pairs, scores):
 
 @pytest.mark.parametrize("options", [{}, {"max_per_item": 1}, {"candidates": ps.WithinGroups([0, 1, 0, 1, 0, 1, 1])}])
 def test_mutual_information_against_all_outcomes(options, monkeypatch):
-    monkeypatch.setattr(information, "_SAMPLES", 200)
+    monkeypatch.setattr(information, "_POSTERIOR_SAMPLES", 200)
     X, model = problem(0, n=7)
     kept = {}
-    draw = information._samples
+    draw = information._sample_scores
 
     def samples(*given):
         kept.setdefault("scores", draw(*given))
         return kept["scores"]
 
-    monkeypatch.setattr(information, "_samples", samples)
+    monkeypatch.setattr(information, "_sample_scores", samples)
     selection = ps.select(X, 3, objective="mutual-information", model=model, random_state=0, **options)
     centred = kept["scores"]
     groups, cap = options.get("candidates"), options.get("max_per_item")
@@ -63,9 +63,9 @@ def test_mutual_information_beyond_all_outcomes(monkeypatch):
     """With drawn worlds the objective stays what all outcomes give, within its Monte Carlo error."""
     X, model = problem(0, n=12, d=4)
     exact = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    monkeypatch.setattr(information, "_OUTCOMES", 16)
+    monkeypatch.setattr(information, "_MAX_OUTCOMES", 16)
     drawn = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    scores = information._samples(X, model.coef_, model.covariance_root_, 4000, np.random.default_rng(5))
+    scores = information._sample_scores(X, model.coef_, model.covariance_root_, 4000, np.random.default_rng(5))
     for selection in (exact, drawn):
         told, error = selection.diagnostics["objective"], selection.diagnostics["objective_error"]
         assert 0 < error < 0.1

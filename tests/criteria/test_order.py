@@ -193,8 +193,8 @@ def test_caps_groups_and_lists():
     assert set(map(tuple, ps.select(X, 3, model=model, candidates=some).pairs.tolist())) == set(some)
 
 
-def test_of_many_items_some_are_looked_at(monkeypatch):
-    monkeypatch.setattr(order, "MOST_ITEMS", 8)
+def test_of_many_items_some_are_sample_items(monkeypatch):
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS", 8)
     X, _, model = fitted()
     found = ps.select(X, 4, model=model)
     assert found.diagnostics["items looked at"] == 8
@@ -204,14 +204,14 @@ def test_of_many_items_some_are_looked_at(monkeypatch):
     assert len(np.unique(np.concatenate([found.pairs, *later]))) > 8  # in other rounds others
 
 
-def test_after_half_as_many_picks_other_items_are_looked_at(monkeypatch):
+def test_after_half_as_many_picks_other_items_are_sample_items(monkeypatch):
     """Each pick tells most of the pairs of items that are looked at when it is picked, given all picks before it."""
     X, answered, model = fitted()
     mean, C = written_out(model, X)
     looks = [np.arange(8), np.array([0, 3, 5, 6, 9, 10, 12, 13])]
-    monkeypatch.setattr(order, "MOST_ITEMS", 8)
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS", 8)
     coming = iter(looks)
-    monkeypatch.setattr(order, "_looked_at", lambda _remaining, _rng: next(coming))
+    monkeypatch.setattr(order, "_sample_items", lambda _remaining, _rng: next(coming))
     found = ps.select(X, 8, model=model, comparisons=answered)
     gone = {tuple(sorted(pair)) for pair in answered.tolist()}
     taken = []
@@ -233,8 +233,8 @@ def test_after_half_as_many_picks_other_items_are_looked_at(monkeypatch):
 
 @pytest.mark.parametrize("cap", [None, 3])
 def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
-    monkeypatch.setattr(order, "MOST_ITEMS", 4)
-    monkeypatch.setattr(order, "MOST_WHERE_FEW_MEET", 6)
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS", 4)
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS_IF_SPARSE", 6)
     X, _, model = fitted()
     groups = np.arange(N) // 2  # one pair each
     found = ps.select(X, N // 2, model=model, candidates=ps.WithinGroups(groups), max_per_item=cap)
@@ -252,7 +252,7 @@ def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
         ({"goal": "best"}, "goal: 'best' is unknown"),
         ({"goal": "top"}, "goal='top' goes with"),
         ({"top": 3}, "goal='top' goes with"),
-        ({"goal": "top", "top": 99}, "top=99, but there are 14 items"),
+        ({"goal": "top", "top": 99}, "top=99 exceeds the 14 items"),
         ({"objective": "d-optimal", "goal": "top"}, "goal and top are for objective='order'"),
         ({"certify": True}, "certify bounds log det"),
     ],

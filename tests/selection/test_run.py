@@ -38,7 +38,7 @@ def test_what_was_picked_is_saved_whatever_ends_the_run(tmp_path):
     assert json.loads((tmp_path / "run.json").read_text())["pairs"] == [[0, 1]]
     saved.next_save = np.inf
     saved.add(2, 3)
-    journal.tell("scanning")  # what takes a while begins
+    journal.report_progress("scanning")  # what takes a while begins
     assert json.loads((tmp_path / "run.json").read_text())["pairs"] == [[0, 1], [2, 3]]
 
 
@@ -61,7 +61,7 @@ def test_a_checkpoint_with_a_pair_that_cannot_be_is_refused(tmp_path):
     content = json.loads(path.read_text())
     for pair in ([0, 1], [3, 3], [4, 2], [2, 10], content["pairs"][0]):
         path.write_text(json.dumps({**content, "pairs": [content["pairs"][0], pair]}))
-        with pytest.raises(ValueError, match=r"holds the pair .*, which cannot be; name another file"):
+        with pytest.raises(ValueError, match=r"holds the pair .*, which cannot be picked here; name another file"):
             ps.select(X, 3, ridge=0.1, comparisons=[(0, 1)], checkpoint=path)
 
 

@@ -238,10 +238,10 @@ def test_a_notebook_shows_the_first_pairs_and_what_was_proved():
     assert "Picked 12 pairs in" in text
     assert f"no 12 pairs add more than {selection.bound:.3f}" in text
     assert f"{selection.optimality:.1%} of that" in text
-    assert "The first 10 of 12. gain: what log det of the information grows by" in text
+    assert "The first 10 of 12. gain: the increase of log det of the information" in text
     small = ps.select(X, 1, objective="a-optimal", ridge=0.1)._repr_html_()
     assert "Picked 1 pair in" in small
-    assert "gain: what the trace of A^-1, the summed variance of the coefficients, falls by" in small
+    assert "gain: the decrease of the trace of A^-1, the total variance of the coefficients" in small
     assert "The first" not in small
     assert "Proved" not in small
 

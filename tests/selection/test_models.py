@@ -49,7 +49,7 @@ def test_the_usual_ridge_spreads_scores_by_two_before_any_answer():
     assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0
 
 
-@pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.effects])
+@pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.supports_item_effects])
 def test_a_design_goes_on_from_what_a_model_knows_and_leaves_it_as_it_is(objective):
     rng = np.random.default_rng(0)
     pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
