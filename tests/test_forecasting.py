@@ -10,7 +10,7 @@ from scipy.stats import kendalltau, t
 
 import pairsmith as ps
 from pairsmith import forecasting as forecast
-from pairsmith.forecasting import Forecast, Needed
+from pairsmith.forecasting import AnswersNeeded, Forecast
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
@@ -18,7 +18,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 def told(doubt, answers=(0, 100, 200), reliability=None, **more):
     doubt = np.array(doubt)
     reliability = 1 - doubt if reliability is None else np.array(reliability)
-    given = {"known": 50, "pairs_left": 1000, "variances": {"items": 1.0}, "shown": np.array(answers)} | more
+    given = {
+        "answers_so_far": 50,
+        "pairs_left": 1000,
+        "variances": {"items": 1.0},
+        "table_answers": np.array(answers),
+    } | more
     return Forecast(np.array(answers), doubt, doubt, reliability, **given)
 
 
@@ -51,10 +56,10 @@ def test_intervals_are_for_one_more_simulation():
 
 def test_what_a_target_needs_is_where_the_curves_meet_it():
     plan = told([[0.3, 0.2, 0.1], [0.3, 0.2, 0.1]])  # of one mind, so without a width
-    assert plan.needed(doubt=0.15) == Needed(150, 150, 150)
-    assert plan.needed(reliability=0.75) == Needed(50, 50, 50)
-    assert plan.needed(doubt=0.3) == Needed(0, 0, 0)
-    assert plan.needed(doubt=0.05) == Needed(None, None, None)
+    assert plan.needed(doubt=0.15) == AnswersNeeded(150, 150, 150)
+    assert plan.needed(reliability=0.75) == AnswersNeeded(50, 50, 50)
+    assert plan.needed(doubt=0.3) == AnswersNeeded(0, 0, 0)
+    assert plan.needed(doubt=0.05) == AnswersNeeded(None, None, None)
     unsure = told([[0.3, 0.18, 0.1], [0.3, 0.22, 0.12]]).needed(doubt=0.14)
     assert 0 < unsure.low < unsure.about < 200
     assert unsure.high is None
@@ -120,7 +125,7 @@ def test_doubt_falls_and_the_same_seed_tells_the_same_on_any_number_of_threads()
     assert frame.reliability[0] == pytest.approx(model.reliability_)
     assert np.all(np.diff(frame.doubt) < 0)
     assert np.all(np.diff(frame.reliability) > 0)
-    assert one.known == 60
+    assert one.answers_so_far == 60
     assert one.pairs_left == 30 * 29 // 2 - 60
 
 
@@ -138,7 +143,7 @@ def test_before_the_first_answer_without_features():
 def test_a_target_ends_it():
     X, _, _, model, _ = campaign(2)
     reached = ps.forecast(X, model=model, doubt=0.45, simulations=2)
-    assert reached.needed() == Needed(0, 0, 0)
+    assert reached.needed() == AnswersNeeded(0, 0, 0)
     assert reached.sentences()[0] == "45% doubt: reached already."
     assert len(reached.sentences()) == 2
     near = ps.forecast(X, model=model, doubt=model.doubt_ - 0.01, answers=[80, 300], simulations=6)
@@ -183,7 +188,7 @@ def test_pairs_may_be_asked_again():
 
 
 def test_of_many_items_some_are_judged_by(monkeypatch):
-    monkeypatch.setattr(forecast, "_MOST_ITEMS", 10)
+    monkeypatch.setattr(forecast, "_MAX_JUDGED_ITEMS", 10)
     X, _, _, model, _ = campaign(3, count=20)
     frame = ps.forecast(X, model=model, answers=[40], simulations=2).to_frame()
     assert frame.doubt[1] < frame.doubt[0]
@@ -256,7 +261,7 @@ def test_variances_that_labels_told_are_not_said_to_be_assumed():
     labelled = ps.BradleyTerryGP().fit(X, (X[:, 0] > 0).astype(int))
     plan = ps.forecast(X, model=labelled, answers=np.array(3), simulations=2)
     assert plan.answers.tolist() == [0, 3]
-    assert (plan.known, plan.assumed) == (0, False)
+    assert (plan.answers_so_far, plan.variances_are_assumed) == (0, False)
     assert "assumed" not in " ".join(plan.sentences())
     assert "assumed" in " ".join(ps.forecast(X, answers=3, simulations=2).sentences())
 

@@ -330,7 +330,7 @@ def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
     assert {(50, low[1]), (50, high[1])} <= {tuple(corner) for corner in corners}
     assert ax.get_xlabel() == "more answers (after 40)"
     assert len(ps.plot.forecast(plan, ax=plt.subplots()[1]).lines) == 3
-    with pytest.raises(ValueError, match=r"forecast must be what ps\.forecast gives, got ndarray"):
+    with pytest.raises(ValueError, match=r"forecast must be the result of ps\.forecast, got ndarray"):
         ps.plot.forecast(doubt)
     with pytest.raises(ValueError, match="ax must be one matplotlib Axes, got int"):
         ps.plot.forecast(plan, ax=3)
@@ -356,7 +356,7 @@ def test_characters_that_no_font_has_are_told_once():
     assert len(odd) > 5
     first = ", ".join(sorted(odd)[:5])
     with pytest.warns(
-        UserWarning, match=f"has the characters {first} and {len(odd) - 5} more, which are boxes"
+        UserWarning, match=f"has the characters {first} and {len(odd) - 5} more, so the plot shows boxes"
     ) as told:
         plot.fonts_for(["a", *odd])
     assert len(told) == 1
