@@ -4,7 +4,7 @@ import pairsmith as ps
 from pairsmith.selection import memory
 
 
-def test_what_effects_of_many_items_take_is_said_before_any_work(monkeypatch):
+def test_effects_that_need_much_memory_are_warned_about_or_refused_before_any_work(monkeypatch):
     monkeypatch.setattr(memory, "_MAX_TOUCHED_WITHOUT_WARNING", 20)
     with pytest.warns(UserWarning, match=r"the effects of 22 items .* candidates=ps.Among"):
         ps.select(None, 11, n_items=40, item_effects=1.0)

@@ -1,4 +1,4 @@
-"""What a model says of the items: the model given, or one fitted to what is known."""
+"""Models that users pass to select(), and the one that is fitted if they pass none."""
 
 import numpy as np
 import pytest
@@ -13,17 +13,17 @@ from support.definitions import RIDGE, problem
 @pytest.mark.parametrize(
     "objective", [name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects]
 )
-def test_a_model_is_fitted_to_what_is_known(objective):
+def test_without_a_model_one_is_fitted_to_labels_and_outcomes(objective):
     X, _ = problem(0, n=30)
     labeled, labels = [1, 2, 3, 4], [1, -1, 1, 1]
     pairs, outcomes = [(5, 3), (6, 2), (0, 1)], [1, 0, -1]
     options = {"ridge": RIDGE, "objective": objective, "random_state": 0}
-    known = {"labeled": labeled, "comparisons": pairs}
-    told = ps.select(X, 5, **options, **known, labels=labels, outcomes=outcomes)
+    answers = {"labeled": labeled, "comparisons": pairs}
+    fitted = ps.select(X, 5, **options, **answers, labels=labels, outcomes=outcomes)
     spread = np.mean(np.sum((X - X.mean(axis=0)) ** 2, axis=1))
     model = ps.BradleyTerry(spread / 8).fit(X, labels, labeled=labeled, comparisons=pairs, outcomes=outcomes)
-    given = ps.select(X, 5, **options, **known, model=model)
-    np.testing.assert_array_equal(told.pairs, given.pairs)
+    passed = ps.select(X, 5, **options, **answers, model=model)
+    np.testing.assert_array_equal(fitted.pairs, passed.pairs)
     ps.select(X, 5, **options, labeled=labeled, labels=labels)
     ps.select(X, 5, **options, comparisons=np.array(pairs), outcomes=outcomes)
     for wrong, message in (
@@ -39,8 +39,8 @@ def test_a_model_is_fitted_to_what_is_known(objective):
             ps.select(X, 5, **{**options, **wrong})
 
 
-def test_the_usual_ridge_spreads_scores_by_two_before_any_answer():
-    """By simulation: coefficients drawn from the prior of the penalty, exp(-ridge |beta|^2)."""
+def test_the_usual_ridge_gives_scores_a_prior_deviation_of_two():
+    """Draw coefficients from the prior that corresponds to the penalty, exp(-ridge |beta|^2)."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 4)) * [1.0, 3.0, 0.2, 1.0] + 7
     ridge = usual_ridge(from_array(X))
@@ -50,11 +50,12 @@ def test_the_usual_ridge_spreads_scores_by_two_before_any_answer():
 
 
 @pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.supports_item_effects])
-def test_a_design_goes_on_from_what_a_model_knows_and_leaves_it_as_it_is(objective):
+def test_select_does_not_change_the_posterior_of_the_model(objective):
     rng = np.random.default_rng(0)
     pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
     model = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=rng.choice([-1, 1], 60))
-    known = [array.copy() for array in (model.learned_.posterior.effects, model.learned_.posterior.mean)]
+    before = [array.copy() for array in (model.learned_.posterior.effects, model.learned_.posterior.mean)]
     ps.select(None, 40, model=model, objective=objective, random_state=0)
-    for before, now in zip(known, (model.learned_.posterior.effects, model.learned_.posterior.mean), strict=True):
-        np.testing.assert_array_equal(before, now)
+    after = model.learned_.posterior.effects, model.learned_.posterior.mean
+    for array, same in zip(after, before, strict=True):
+        np.testing.assert_array_equal(array, same)

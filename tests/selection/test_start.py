@@ -5,10 +5,15 @@ import pairsmith as ps
 from pairsmith.selection.start import start_from
 
 
-def test_a_design_starts_from_features_from_effects_or_from_a_model():
+def test_the_starting_point_comes_from_features_effects_or_a_model():
     X = np.random.default_rng(0).standard_normal((6, 2))
-    plain = start_from(X, None, None, None, "auto", None)
-    assert (plain.features.shape, plain.effect_variance, plain.prior, plain.estimate) == ((6, 2), None, None, None)
+    features = start_from(X, None, None, None, "auto", None)
+    assert (features.features.shape, features.effect_variance, features.prior, features.estimate) == (
+        (6, 2),
+        None,
+        None,
+        None,
+    )
     alone = start_from(None, 9, None, 2.0, "auto", None)
     assert (alone.features.shape, alone.effect_variance, alone.ridge) == ((9, 1), 2.0, 1.0)
     gp = ps.BradleyTerryGP(linear=2.0, smooth=False, items=0.5).fit(X, comparisons=[(4, 1)], outcomes=[1])
@@ -19,7 +24,7 @@ def test_a_design_starts_from_features_from_effects_or_from_a_model():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"X": None}, "give item_effects"),
         ({"X": None, "item_effects": 1.0}, "n_items="),
@@ -33,13 +38,13 @@ def test_a_design_starts_from_features_from_effects_or_from_a_model():
         ({"model": "foo", "objective": "entropy"}, "model must be a fitted BradleyTerry, got str"),
     ],
 )
-def test_what_cannot_be_is_said(options, said):
+def test_arguments_that_do_not_fit_are_refused(options, message):
     X = np.random.default_rng(0).standard_normal((8, 2))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         ps.select(**{"X": X, "k": 3, **options})
 
 
-def test_a_model_brings_its_own_settings():
+def test_a_gaussian_process_refuses_ridge_and_item_effects():
     X = np.random.default_rng(0).standard_normal((20, 2))
     gp = ps.BradleyTerryGP().fit(X)
     for option in ({"ridge": 1.0}, {"ridge": np.ones(2)}, {"item_effects": 1.0}):
