@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 import pairsmith as ps
@@ -52,3 +53,16 @@ def test_a_gaussian_process_refuses_ridge_and_item_effects():
             ps.select(X, 3, model=gp, **option)
     with pytest.raises(ValueError, match="features"):
         ps.select(X[:, :1], 3, model=gp)
+
+
+def test_under_a_gaussian_process_X_gets_the_same_errors():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 2)), columns=["a", "b"])
+    gp = ps.BradleyTerryGP().fit(X)
+    for invalid, message in (
+        (X.assign(c="x"), "column 'c' is not numeric"),
+        (X.mask(X.iloc[3, 0] == X), "column 'a' has 1 missing value .* at row 3"),
+        (X[:1], "X has 1 item; at least two are needed"),
+        ("items.csv", "X is a path, items.csv; read it first, or pass a client"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ps.select(invalid, 3, model=gp)

@@ -61,6 +61,8 @@ def start_from(
         if cluster is not None and cluster.reads(X):
             raise ValueError("X must be in memory if model is a BradleyTerryGP; read it first")
         start = start_from_posterior(model, X)
+        if X is not None and start.features.shape[0] < 2:
+            raise ValueError("X has 1 item; at least two are needed to form a pair")
         if n_items is not None and n_items != start.features.shape[0]:
             raise ValueError(
                 f"n_items={n_items}, but model was fitted to {start.features.shape[0]} items; leave n_items out"
