@@ -26,9 +26,9 @@ from pairsmith.data.arrays import Floats, as_ordered_pairs
 from pairsmith.data.names import printable, shortened
 from pairsmith.data.options import as_whole
 from pairsmith.data.outcomes import as_outcomes
+from pairsmith.model.evidence import summed
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import average
-from pairsmith.model.posterior import summed
 
 if TYPE_CHECKING:
     import pandas as pd

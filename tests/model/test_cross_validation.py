@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
 from pairsmith.design.blas import single_threaded_blas
+from pairsmith.model.bradley_terry import gather
 from pairsmith.model.cross_validation import RIDGES, _folds
-from pairsmith.model.evidence import gather
 from support.simulate import labels_and_answers
 
 

@@ -1,9 +1,12 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import pairsmith as ps
-from pairsmith.model.evidence import gather
+from pairsmith.model.bradley_terry import gather
+from pairsmith.model.evidence import check, merged, tell_islands
 from support.simulate import labels_and_answers
 
 MASKED = np.ma.array([1, -1], mask=[False, True])
@@ -169,3 +172,209 @@ def test_more_rows_than_fit_the_cache():
     pairs = np.column_stack([rng.integers(25, size=2500), rng.integers(25, 50, size=2500)])
     found = gather(ps.BradleyTerry(), X, rng.choice([0, 1], 3000), labeled, pairs, rng.choice([-1, 1], 2500), None)
     np.testing.assert_array_equal(found.rows, np.vstack([X[labeled], X[pairs[:, 0]] - X[pairs[:, 1]]]))
+
+
+X = np.random.default_rng(0).standard_normal((6, 2))
+
+
+def given(**what):
+    model = ps.BradleyTerryGP()
+    wanted = {"y": None, "labeled": None, "comparisons": None, "outcomes": None, "sample_weight": None} | what
+    return check(model, X, *wanted.values(), spare=True)
+
+
+def test_a_pair_is_there_once_whichever_way_round_it_was_asked():
+    pairs, outcomes = [(4, 1), (1, 4), (0, 2), (1, 4), (3, 5)], [1, 1, 0, -1, 1]
+    answers, _, side, names, places = merged(given(comparisons=pairs, outcomes=outcomes))
+    table = {
+        (int(i), int(j)): (won, lost)
+        for i, j, won, lost in zip(answers.first, answers.second, answers.won, answers.lost, strict=True)
+    }
+    assert table == {(0, 2): (0.5, 0.5), (1, 4): (1.0, 2.0), (3, 5): (1.0, 0.0)}
+    assert names == []
+    assert not side.any()
+    for e, (i, j) in enumerate(pairs):
+        there = (answers.first[places.place[e]], answers.second[places.place[e]])
+        assert there == ((j, i) if places.turned[e] else (i, j))
+
+
+def test_raters_keep_their_answers_and_the_side_apart():
+    pairs, outcomes = [(4, 1), (1, 4), (4, 1)], [1, 1, -1]
+    given_answers = given(comparisons=pairs, outcomes=outcomes)
+    answers, rater, side, names, places = merged(given_answers, ["b", "a", "b"], shown_first=[4, 1, 4])
+    assert names == ["b", "a"]
+    assert sorted(zip(answers.first, answers.second, rater, answers.won, answers.lost, strict=True)) == [
+        (1, 4, 1, 1.0, 0.0),
+        (4, 1, 0, 1.0, 1.0),
+    ]
+    assert side.tolist() == [1, 1]
+    assert not places.turned.any()
+
+
+@pytest.mark.parametrize(
+    "shown_first",
+    [
+        [4, 1, None, np.nan],
+        [4, 1, -1, -1.0],
+        np.array([4, 1, np.nan, -1]),
+        pd.Series([4, 1, None, -1], dtype="Int64"),
+    ],
+)
+def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number(shown_first):
+    pairs, outcomes = [(4, 1), (4, 1), (4, 1), (1, 4)], [1, 1, 1, 1]
+    answers, _, side, _, places = merged(given(comparisons=pairs, outcomes=outcomes), ["a"] * 4, shown_first)
+    table = sorted(zip(answers.first, answers.second, side, answers.won, answers.lost, strict=True))
+    assert table == [(1, 4, 0.0, 1.0, 1.0), (1, 4, 1.0, 0.0, 1.0), (4, 1, 1.0, 1.0, 0.0)]
+    assert places.turned.tolist() == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("raters", "shown_first", "message"),
+    [
+        (None, [4, 1], "shown_first tells how much raters prefer a side; give raters= too"),
+        (["a", "b"], [4], "shown_first names 1 items for 2 comparisons"),
+        (["a", "b"], 4, "shown_first must be a list"),
+        (["a", "b"], [-1, 2], "answer number 1 names item 2, but compares 1 and 3; name one of these, or -1 where"),
+        (["a", "b"], [4, -2], "answer number 1 names item -2, but"),
+        (["a", "b"], [4, 1.5], "shown_first must be whole row numbers"),
+        (["a", "b"], ["left", "right"], "shown_first must be whole row numbers"),
+        (["a", "b"], np.ma.array([4, 1], mask=[True, False]), "shown_first is a masked array"),
+    ],
+)
+def test_what_was_shown_first_is_checked(raters, shown_first, message):
+    with pytest.raises(ValueError, match=message):
+        merged(given(comparisons=[(4, 1), (1, 3)], outcomes=[1, 1]), raters, shown_first)
+
+
+def test_labels_are_answers_about_the_threshold_and_weights_of_zero_are_nothing():
+    weights = [1.0, 0.0, 2.0]  # of the two labels and the answer
+    what = given(y=[1, 0], labeled=[3, 5], comparisons=[(0, 1)], outcomes=[-1], sample_weight=weights)
+    answers, rater, _, _, places = merged(what)
+    assert sorted(zip(answers.first, answers.second, rater, answers.won, answers.lost, strict=True)) == [
+        (0, 1, 0, 0.0, 2.0),
+        (3, 6, -1, 1.0, 0.0),
+    ]
+    assert places.place.tolist() == [0]
+
+
+def test_islands_are_counted_without_items_that_were_never_compared():
+    answers, *_ = merged(given(comparisons=[(0, 1), (1, 2), (3, 4)], outcomes=[1, 1, 1]))
+    with pytest.warns(UserWarning, match="in 2 islands"):
+        tell_islands(answers, 6)
+    answers, *_ = merged(given(comparisons=[(0, 1), (1, 2)], outcomes=[1, 1]))
+    tell_islands(answers, 6)
+
+
+rng = np.random.default_rng(0)
+N = 15
+PAIRS = np.array([rng.choice(N, 2, replace=False) for _ in range(60)])
+OUTCOMES = np.where(PAIRS[:, 0] > PAIRS[:, 1], 1, -1)
+
+
+def table(ids, rows=slice(None)):
+    return pd.DataFrame({"id": list(ids), "a": rng.standard_normal(N)}).iloc[rows]
+
+
+def fitted(frame):
+    return ps.BradleyTerryGP().fit(frame, comparisons=PAIRS, outcomes=OUTCOMES)
+
+
+QUESTIONS = {
+    "rank": lambda model, X: model.rank(X),
+    "rank in groups": lambda model, X: model.rank(X, groups=["g"] * len(X)),
+    "rank by": lambda model, X: model.rank(X, by=list("abcde") * (len(X) // 5)),
+    "compare": lambda model, X: model.compare(X, [(0, 1)]),
+    "predict": lambda model, X: model.predict(X),
+    "decision_function": lambda model, X: model.decision_function(X),
+    "predict_proba": lambda model, X: model.predict_proba(X),
+    "certainty": lambda model, X: model.certainty(X),
+    "select": lambda model, X: ps.select(X, 2, model=model),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize("rows", [slice(None), slice(10)])
+def test_ids_of_another_type_are_told_by_every_question(ask, rows):
+    model = fitted(table(range(N)))
+    with pytest.warns(UserWarning, match="ids are") as told:
+        ask(model, table(map(str, range(N)), rows))
+    (message,) = {str(warning.message) for warning in told}
+    assert message.startswith("X's ids are text, the model's are whole numbers: '0' is not 0. The model knows 0 of")
+
+
+@pytest.mark.parametrize(
+    ("model_ids", "ids", "message"),
+    [
+        (map(str, range(N)), range(N), "X's ids are whole numbers, the model's are text: 0 is not '0'"),
+        (range(N), [f"{at:03}" for at in range(N)], "X's ids are text, the model's are whole numbers: '000' is not 0"),
+        (map(str, range(N)), np.arange(N) * 1.0, "X's ids are fractions, the model's are text: 0.0 is not '0'"),
+        (
+            [f"i{at}" for at in range(N)],
+            [f"i{at} " for at in range(N)],
+            "differently from the model's: 'i0 ",
+        ),
+        (
+            range(N),
+            [f"i{at}" for at in range(N)],
+            "X's ids are text, the model's are whole numbers. The model knows 0 of",
+        ),
+        ([*range(N - 1), "x"], [*map(str, range(N - 1)), "x"], "'0' is not 0. The model knows 1 of the 15 items"),
+    ],
+)
+def test_the_cause_is_named(model_ids, ids, message):
+    model = fitted(table(model_ids))
+    with pytest.warns(UserWarning, match=message):
+        model.rank(table(ids))
+
+
+def test_new_items_are_no_cause_for_a_warning():
+    model = fitted(table([f"i{at}" for at in range(N)]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.rank(table([f"new{at}" for at in range(N)], slice(10)))
+        model.rank(table([f"i{at}" for at in range(10)] + [f"new{at}" for at in range(5)]))
+        model.rank(table(range(N)).drop(columns="id").head(5))
+    with pytest.warns(UserWarning, match="no item of X is one that the model was fitted to.*by their ids"):
+        model.rank(table([f"new{at}" for at in range(N)]))  # as many: probably the same items
+
+
+def test_a_model_of_the_same_items_names_the_cause_in_its_error():
+    model = fitted(table(range(N)))
+    text = table(map(str, range(N)))
+    cause = "in that order; X's ids are text, the model's are whole numbers: '0' is not 0"
+    with pytest.raises(ValueError, match=cause):
+        model.with_answers(text, PAIRS[:1], OUTCOMES[:1])
+    with pytest.raises(ValueError, match=cause):
+        ps.forecast(text, model=model, simulations=2, answers=[5])
+
+
+@pytest.mark.parametrize("ask", [*QUESTIONS, "known"])
+def test_ids_that_are_not_unique_are_refused_after_the_fit_too(ask):
+    X = table([f"i{at}" for at in range(N)])
+    model = fitted(X)
+    ask = QUESTIONS.get(ask, lambda model, X: model.known(X))
+    for ids in (["i0"] * N, [None, *X["id"][1:]]):
+        with pytest.raises(ValueError, match=r"X has (more than one item with the id 'i0'; ids must|no id at row 0)"):
+            ask(model, X.assign(id=ids))
+
+
+def test_a_linear_model_goes_by_features_alone_and_takes_an_item_twice():
+    X = table(range(N))
+    model = ps.BradleyTerry().fit(X, comparisons=PAIRS, outcomes=OUTCOMES)
+    assert model.rank(X.iloc[[0, 0]]).index.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("argument", ["groups", "by"])
+def test_a_series_of_the_same_ids_in_another_order_is_refused(argument):
+    X = table([f"i{at}" for at in range(N)])
+    model, makers = fitted(X), pd.Series(list("abc") * 5, index=X["id"])
+    expected = model.rank(X, **{argument: makers.tolist()})
+    for aligned in (makers, makers.reset_index(drop=True), pd.Series(makers.tolist(), index=X.index)):
+        pd.testing.assert_frame_equal(model.rank(X, **{argument: aligned}), expected)
+    with pytest.raises(ValueError, match=f"{argument} has the ids of X in another order; reorder it with"):
+        model.rank(X, **{argument: makers[::-1]})
+    with pytest.raises(ValueError, match="groups has the ids of X in another order"):
+        model.certainty(X, makers[::-1])
+    numbered = table(range(N))
+    shuffled = numbered.sample(frac=1, random_state=0).assign(id=range(N))  # the column goes with its table's rows
+    fitted(numbered).rank(shuffled, **{argument: makers.set_axis(shuffled.index)})

@@ -1,17 +1,126 @@
 import numpy as np
 import pytest
 
-from pairsmith.data.features import from_array
-from pairsmith.model.prior import usual_ridge
+from pairsmith.model.evidence import Answers
+from pairsmith.model.posterior import Posterior, ScorePosterior
+from pairsmith.model.prior import FeatureMap, GapParts, Parts, ScoreParts, cheaper
+
+VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
 
 
-def test_scores_have_a_standard_deviation_of_2_beforehand():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 6)) * np.array([1, 2, 3, 4, 5, 60]) + 100
-    ridge = usual_ridge(from_array(X))
-    scores = (X - X.mean(axis=0)) @ (rng.standard_normal((6, 4000)) / np.sqrt(2 * ridge))
-    assert np.sqrt(np.mean(scores**2)) == pytest.approx(2, rel=0.05)
+def answered(rng, items, count, times=1):
+    pairs = np.array([rng.choice(items, 2, replace=False) for _ in range(count)], dtype=int).reshape(-1, 2)
+    won = rng.binomial(times, 0.7, count).astype(float)
+    return Answers(*pairs.T, won, times - won, np.ones(count), np.zeros(count))
 
 
-def test_items_that_are_all_the_same_have_a_ridge_too():
-    assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0
+@pytest.mark.parametrize("variances", [VARIANCES, VARIANCES | {"items": 1e-9}, VARIANCES | {"smooth": 1e6}])
+@pytest.mark.parametrize("count", [10, 300])
+def test_all_forms_tell_the_same(count, variances):
+    rng = np.random.default_rng(2)
+    parts = Parts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)), np.array([4.0]))
+    answers = answered(rng, 40, count)
+    forms = [parts, ScoreParts.of(parts), GapParts.of(parts, answers)]
+    expected, *others = [form.propagate(variances, answers, None, 1e-9) for form in forms]
+    told, *also_told = [
+        form.told(variances, found.posterior) for form, found in zip(forms, [expected, *others], strict=True)
+    ]
+    for found, of in zip(others, also_told, strict=True):
+        assert found.evidence == pytest.approx(expected.evidence, rel=0, abs=1e-6)
+        np.testing.assert_allclose(found.cavity_mean, expected.cavity_mean, atol=1e-5)
+        np.testing.assert_allclose(found.cavity_variance, expected.cavity_variance, rtol=1e-5)
+        for part in told:
+            assert of[part].size == pytest.approx(told[part].size, rel=1e-4, abs=1e-6)
+            assert of[part].determined == pytest.approx(told[part].determined, rel=1e-4, abs=1e-6)
+
+
+def test_the_cheaper_form_is_taken():
+    """By answers where these are few, by scores where features are many, by items with features where items are."""
+    rng = np.random.default_rng(3)
+    few, many = (Parts(rng.standard_normal((60, columns)), rng.standard_normal((60, columns))) for columns in (2, 40))
+    assert isinstance(cheaper(few, answered(rng, 60, 20)), GapParts)
+    assert isinstance(cheaper(many, answered(rng, 60, 20)), GapParts)
+    assert cheaper(few, answered(rng, 60, 200)) is few
+    assert isinstance(cheaper(many, answered(rng, 60, 200)), ScoreParts)
+    assert cheaper(many, answered(rng, 60, 0)) is many
+    large = Parts(np.zeros((2100, 1)), np.zeros((2100, 600)))  # whose covariances would take much memory
+    assert cheaper(large, answered(rng, 2100, 4000)) is large
+
+
+def test_a_covariance_that_has_no_inverse_is_not_inverted():
+    rng = np.random.default_rng(4)
+    parts, answers = Parts(rng.standard_normal((40, 3)), np.zeros((40, 0))), answered(rng, 40, 100)
+    form = ScoreParts.of(parts)
+    for items, kind in ((0.0, Posterior), (1e-7, Posterior), (1e-3, ScorePosterior)):
+        assert isinstance(form.propagate(VARIANCES | {"items": items}, answers, None, 1e-3).posterior, kind)
+
+
+def test_rounding_does_not_tell_what_thousands_of_answers_tell_of_large_variances():
+    rng = np.random.default_rng(2)
+    parts = Parts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)))
+    variances, answers = VARIANCES | {"smooth": 1e6}, answered(rng, 40, 300, times=200)
+    expected, found = (
+        form.told(variances, form.propagate(variances, answers, None, 1e-6).posterior)
+        for form in (parts, ScoreParts.of(parts))
+    )
+    for part, told in expected.items():
+        assert found[part].size == pytest.approx(told.size, rel=1e-4)
+        assert found[part].determined == pytest.approx(told.determined, rel=1e-4)
+
+
+X = np.random.default_rng(0).standard_normal((60, 5)) @ np.diag([1, 2, 3, 4, 5])
+
+
+def of(X, landmarks=60):
+    return FeatureMap.of(X, landmarks, np.random.default_rng(0))
+
+
+def test_units_do_not_matter_and_constant_columns_are_dropped():
+    units = np.array([1e-3, 1e3, 1, 1e2, 1e-2])
+    plain = of(X)
+    scaled = np.insert(X * units + 1e3 * units, 2, 7.0, axis=1)
+    other = of(scaled)
+    assert other.used.tolist() == [True, True, False, True, True, True]
+    np.testing.assert_allclose(other.linear(scaled), plain.linear(X), atol=1e-9)
+    np.testing.assert_allclose(other.smooth(other.linear(scaled), 0.3), plain.smooth(plain.linear(X), 0.3), atol=1e-7)
+
+
+def test_linear_coordinates_have_mean_square_length_1():
+    linear = of(X).linear(X)
+    assert (linear**2).sum(axis=1).mean() == pytest.approx(1)
+    np.testing.assert_allclose(linear.mean(axis=0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
+def test_with_all_items_as_landmarks_the_smooth_part_is_the_centred_kernel(scale):
+    map = of(X)
+    linear = map.linear(X)
+    apart = ((linear[:, None] - linear) ** 2).sum(axis=2)
+    median = np.median(apart[np.triu_indices(60, 1)])
+    smooth = map.smooth(linear, scale)
+    kernel = np.exp(-apart / (2 * scale * median))
+    centring = np.eye(60) - 1 / 60
+    np.testing.assert_allclose(smooth @ smooth.T, centring @ kernel @ centring, atol=1e-5)
+
+
+def test_few_landmarks_and_items_that_are_the_same():
+    map = of(np.vstack([X[:5]] * 4), landmarks=15)
+    assert len(map.landmarks) <= 5
+    assert map.smooth(map.linear(X), 0.3).shape == (60, len(map.landmarks))
+    nothing = of(np.ones((6, 3)))
+    assert nothing.linear(np.ones((6, 3))).shape == (6, 0)
+    assert of(np.zeros((4, 0))).linear(np.zeros((4, 0))).shape == (4, 0)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e154, 1e300])
+def test_units_may_be_as_large_and_as_small_as_numbers_are(unit):
+    plain, scaled = of(X), of(X * unit)
+    assert scaled.used.all()
+    np.testing.assert_allclose(scaled.linear(X * unit), plain.linear(X), rtol=1e-9, atol=1e-12)
+
+
+def test_columns_far_from_zero_keep_the_digits_they_have():
+    far = X + 1e12
+    assert of(far).used.all()
+    np.testing.assert_allclose(of(far).linear(far), of(X).linear(X), atol=1e-3)
+    assert not of(np.full((60, 1), 0.1) + 1e-17).used.any()

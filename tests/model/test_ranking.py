@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, t
 
 import pairsmith as ps
-from pairsmith.model.joint import Joint
+from pairsmith.model.posterior import Joint
 from pairsmith.model.ranking import author_weights, certainty, members, ranked, ranked_authors, ranked_in_groups
 
 

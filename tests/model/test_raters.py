@@ -3,7 +3,7 @@ import pytest
 from scipy.special import expit
 
 import pairsmith as ps
-from pairsmith.model.posterior import Answers
+from pairsmith.model.evidence import Answers
 from pairsmith.model.raters import habits
 
 rng = np.random.default_rng(0)

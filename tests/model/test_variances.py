@@ -4,8 +4,8 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.model import variances as module
-from pairsmith.model.parts import PARTS, GapParts, Parts, ScoreParts, cheaper
-from pairsmith.model.posterior import Answers
+from pairsmith.model.evidence import Answers
+from pairsmith.model.prior import PARTS, GapParts, Parts, ScoreParts, cheaper
 from pairsmith.model.variances import USUAL, drawn, evaluate, learn
 
 VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}

@@ -6,7 +6,7 @@ import pytest
 import pairsmith as ps
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.features import from_array
-from pairsmith.model.prior import usual_ridge
+from pairsmith.model.bradley_terry import usual_ridge
 from support.definitions import RIDGE, problem
 
 

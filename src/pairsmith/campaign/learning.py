@@ -13,9 +13,8 @@ from pairsmith.campaign.store.answers import weights
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.data.outcomes import as_words
-from pairsmith.model.bradley_terry import BradleyTerry
+from pairsmith.model.bradley_terry import BradleyTerry, usual_ridge
 from pairsmith.model.gaussian_process import BradleyTerryGP
-from pairsmith.model.prior import usual_ridge
 
 
 def fit_model(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP | None:

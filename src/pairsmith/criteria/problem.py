@@ -22,7 +22,7 @@ from pairsmith.design.information import Beginning, Design
 from pairsmith.design.weights import Averaged
 from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.scan import Scan
-from pairsmith.model.joint import Joint, no_scores
+from pairsmith.model.posterior import Joint, no_scores
 
 MAX_ITEMS_ON_ONE_THREAD = 1500  # BLAS is faster on one thread for matrices of up to this many items
 

@@ -11,6 +11,7 @@ terms. Around it the posterior is taken for N(beta, H^-1), H the Hessian (Laplac
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,14 +21,41 @@ from scipy.special import expit, ndtr, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pairsmith.data.arrays import Bools, Floats, as_ordered_pairs, check_items
+from pairsmith.data.arrays import Bools, Floats, Ints, as_ordered_pairs, check_items
+from pairsmith.data.features import Features, some_rows
 from pairsmith.data.user_features import checked_table
-from pairsmith.model.evidence import Evidence, gather
-from pairsmith.model.logistic import average, check_ridge, minimise
-from pairsmith.model.saved import SavedModel
+from pairsmith.model.evidence import check
+from pairsmith.model.logistic import average, check_ridge, minimise, slices_in_cache
+from pairsmith.model.saving import SavedModel
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Labels and answers, checked, as rows of one logistic regression.
+
+    A label's row is x_first, and `second` is the same item; an answer's row is x_first - x_second. A tie is two rows of
+    half the weight, one for either outcome: the second halves of all ties come last, after the `total` labels and
+    answers.
+    """
+
+    rows: Floats
+    first: Ints
+    second: Ints
+    y: Floats  # +1 where the label is the better one or the first item was preferred, else -1
+    weights: Floats
+    tie: Bools  # whether a row is half a tie
+    total: int
+    classes: npt.NDArray[Any]  # the two labels, the better one last
+    n_items: int
+
+    def part(self, which: Bools) -> tuple[Floats, Floats, Floats]:
+        """The rows, y and weights of a part of the evidence; of all of it without a copy."""
+        if which.all():
+            return self.rows, self.y, self.weights
+        return self.rows[which], self.y[which], self.weights[which]
 
 
 class BradleyTerry(ClassifierMixin, BaseEstimator):
@@ -185,3 +213,45 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
         if all(isinstance(name, str) for name in saved.features):
             model.feature_names_in_ = np.array(saved.features, dtype=object)
         return model
+
+
+def gather(estimator: BradleyTerry, *given: Any) -> Evidence:
+    """What `fit` was given, checked, as rows of a regression."""
+    found = check(estimator, *given)
+    items, pairs, wins, weights = found.labeled, found.pairs, found.wins, found.weights
+    total, tied = len(items) + len(pairs), np.flatnonzero(wins == 0)
+    first = np.concatenate([items, pairs[:, 0], pairs[tied, 0]])
+    second = np.concatenate([items, pairs[:, 1], pairs[tied, 1]])
+    tie = np.concatenate([np.zeros(len(items), dtype=bool), wins == 0, np.ones(len(tied), dtype=bool)])
+    return Evidence(
+        _differences(found.X, first, second, len(items)),
+        first,
+        second,
+        np.concatenate([found.side, np.where(wins == 0, 1.0, wins), np.full(len(tied), -1.0)]),
+        np.concatenate([weights * np.where(tie[:total], 0.5, 1.0), weights[len(items) + tied] / 2]),
+        tie,
+        total,
+        found.classes,
+        len(found.X),
+    )
+
+
+def _differences(X: Floats, first: Ints, second: Ints, labels: int) -> Floats:
+    """x_first, less x_second but for the labels, which come before the answers."""
+    rows = np.empty((len(first), X.shape[1]))
+    for part in slices_in_cache(len(first)):
+        np.take(X, first[part], axis=0, out=rows[part])
+    for part in slices_in_cache(len(first), labels):
+        rows[part] -= X[second[part]]
+    return rows
+
+
+def usual_ridge(features: Features) -> float:
+    """The ridge under which scores have a standard deviation of 2 before any answer.
+
+    The penalty ridge |beta|^2 is that of beta ~ N(0, I / (2 ridge)), so that the score of an item at x from the mean
+    has the variance |x|^2 / (2 ridge); it is 4 for the mean of |x|^2.
+    """
+    some = some_rows(features, 5000)
+    spread = float(np.mean(np.sum((some - some.mean(axis=0)) ** 2, axis=1)))
+    return spread / 8 if spread > 0 else 1.0

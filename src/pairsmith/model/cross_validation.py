@@ -9,8 +9,7 @@ import numpy.typing as npt
 from scipy.special import log_expit
 
 from pairsmith.data.arrays import Bools, Floats, as_items, check_items
-from pairsmith.model.bradley_terry import BradleyTerry
-from pairsmith.model.evidence import Evidence, gather
+from pairsmith.model.bradley_terry import BradleyTerry, Evidence, gather
 from pairsmith.model.logistic import auc, auc_of_comparisons, check_ridge, minimise
 
 METRICS = "log-likelihood", "auc", "auc-labels", "auc-comparisons"

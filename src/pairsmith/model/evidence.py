@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
@@ -21,40 +24,14 @@ from pairsmith.data.arrays import (
     as_ordered_pairs,
     check_items,
     improper_weights,
+    one_for_each,
     refuse_masked,
 )
 from pairsmith.data.outcomes import as_outcomes
 from pairsmith.data.user_features import check_unique, checked_table
-from pairsmith.model.logistic import slices_in_cache
 
 if TYPE_CHECKING:
-    from pairsmith.model.bradley_terry import BradleyTerry
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Labels and answers, checked, as rows of one logistic regression.
-
-    A label's row is x_first, and `second` is the same item; an answer's row is x_first - x_second. A tie is two rows of
-    half the weight, one for either outcome: the second halves of all ties come last, after the `total` labels and
-    answers.
-    """
-
-    rows: Floats
-    first: Ints
-    second: Ints
-    y: Floats  # +1 where the label is the better one or the first item was preferred, else -1
-    weights: Floats
-    tie: Bools  # whether a row is half a tie
-    total: int
-    classes: npt.NDArray[Any]  # the two labels, the better one last
-    n_items: int
-
-    def part(self, which: Bools) -> tuple[Floats, Floats, Floats]:
-        """The rows, y and weights of a part of the evidence; of all of it without a copy."""
-        if which.all():
-            return self.rows, self.y, self.weights
-        return self.rows[which], self.y[which], self.weights[which]
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -151,27 +128,6 @@ def _check_size(X: Floats, most: float, estimator: Any) -> None:
         )
 
 
-def gather(estimator: BradleyTerry, *given: Any) -> Evidence:
-    """What `fit` was given, checked, as rows of a regression."""
-    found = check(estimator, *given)
-    items, pairs, wins, weights = found.labeled, found.pairs, found.wins, found.weights
-    total, tied = len(items) + len(pairs), np.flatnonzero(wins == 0)
-    first = np.concatenate([items, pairs[:, 0], pairs[tied, 0]])
-    second = np.concatenate([items, pairs[:, 1], pairs[tied, 1]])
-    tie = np.concatenate([np.zeros(len(items), dtype=bool), wins == 0, np.ones(len(tied), dtype=bool)])
-    return Evidence(
-        _differences(found.X, first, second, len(items)),
-        first,
-        second,
-        np.concatenate([found.side, np.where(wins == 0, 1.0, wins), np.full(len(tied), -1.0)]),
-        np.concatenate([weights * np.where(tie[:total], 0.5, 1.0), weights[len(items) + tied] / 2]),
-        tie,
-        total,
-        found.classes,
-        len(found.X),
-    )
-
-
 def _labels(y: Any, labeled: npt.ArrayLike | None, n: int) -> tuple[Ints, npt.NDArray[Any]]:
     """The items that have labels, and these."""
     items = np.arange(n) if labeled is None else as_items(labeled, "labeled").ravel()
@@ -185,16 +141,6 @@ def _labels(y: Any, labeled: npt.ArrayLike | None, n: int) -> tuple[Ints, npt.ND
         which = "rows of X; say with labeled= which they are of" if labeled is None else "items in labeled"
         raise ValueError(f"y has {len(labels)} labels for {len(items)} {which}")
     return items, labels
-
-
-def _differences(X: Floats, first: Ints, second: Ints, labels: int) -> Floats:
-    """x_first, less x_second but for the labels, which come before the answers."""
-    rows = np.empty((len(first), X.shape[1]))
-    for part in slices_in_cache(len(first)):
-        np.take(X, first[part], axis=0, out=rows[part])
-    for part in slices_in_cache(len(first), labels):
-        rows[part] -= X[second[part]]
-    return rows
 
 
 def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]:
@@ -230,3 +176,245 @@ def classes_of(labels: npt.NDArray[Any], better: Any = None) -> npt.NDArray[Any]
         warnings.warn(f"no label is {better!r}: all are {told}, and count as the worse", stacklevel=2)
     other = found[0] if not best[0] else f"not {better}" if words else 0
     return np.array([other, better], dtype=None if kind == "U" else found.dtype)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Pairs of items, each once for everyone who answered it, and how often either of the two won (a tie is half)."""
+
+    first: Ints
+    second: Ints
+    won: Floats
+    lost: Floats
+    slope: Floats
+    shift: Floats
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def total(self) -> float:
+        """How many answers there are, each as often as it was given."""
+        return float(np.sum(self.won + self.lost))
+
+    def part(self, which: Ints | Bools) -> Answers:
+        """Some of them."""
+        return Answers(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def joined(self, others: Answers) -> Answers:
+        """These, and then others."""
+        return Answers(
+            *(np.concatenate([getattr(self, field.name), getattr(others, field.name)]) for field in fields(self))
+        )
+
+    def graph(self, weights: Floats, n: int) -> csr_array:
+        """B'diag(weights)B, B the matrix with +1 for the first and -1 for the second of each pair."""
+        i, j = self.first, self.second
+        rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+        return coo_array(
+            (np.concatenate([weights, weights, -weights, -weights]), (rows, columns)), shape=(n, n)
+        ).tocsr()
+
+    def matrix(self, n: int) -> csr_array:
+        """B: a row for each pair, +1 for its first item and -1 for its second."""
+        rows = np.arange(len(self))
+        signs = np.concatenate([np.ones(len(self)), -np.ones(len(self))])
+        places = np.concatenate([rows, rows]), np.concatenate([self.first, self.second])
+        return coo_array((signs, places), shape=(len(self), n)).tocsr()
+
+    def spread(self, values: Floats, n: int) -> Floats:
+        """B'values."""
+        return summed(self.first, values, n) - summed(self.second, values, n)
+
+
+def summed(places: Ints, values: Floats, n: int) -> Floats:
+    """How much of the values falls on each of n places."""
+    return np.bincount(places, values, n).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where each answer that `fit` was given is among the merged ones."""
+
+    place: Ints  # -1 where its weight is 0
+    turned: Bools  # whether the pair is the other way round there
+
+
+class Merged(NamedTuple):
+    """Labels and answers, with one entry for each pair, rater and side."""
+
+    answers: Answers
+    rater: Ints  # number of the rater, -1 for labels
+    side: Floats  # 1 where the first item was shown first, 0 where nobody knows what was
+    names: list[Any]  # of the raters
+    places: Places
+
+
+def merged(given: Given, raters: Any = None, shown_first: Any = None) -> Merged:
+    """Merge labels and answers.
+
+    The item shown first comes first in its pair. Where that is unknown the smaller number does, so the way in which a
+    pair was written down says nothing.
+    """
+    n, labels = len(given.X), len(given.labeled)
+    rater, names = _numbered(raters, len(given.pairs))
+    if raters is None and shown_first is not None:
+        raise ValueError("shown_first tells how much raters prefer a side; give raters= too, or leave it out")
+    first, second = given.pairs.T
+    shown = _as_shown_first(shown_first, given.pairs)
+    turned = np.where(shown < 0, first > second, shown == second)
+    first, second = np.where(turned, second, first), np.where(turned, first, second)
+    wins = np.where(turned, -given.wins, given.wins)
+    first, second = np.concatenate([given.labeled, first]), np.concatenate([np.full(labels, n), second])
+    rater = np.concatenate([np.full(labels, -1), rater])
+    known = np.concatenate([np.zeros(labels, dtype=np.int64), shown >= 0])
+    share = np.concatenate([(given.side + 1) / 2, (wins + 1) / 2])
+    used = given.weights > 0
+    # Raters are sorted by name: the order of the answers must not change the order of a sum.
+    by_name = np.argsort([str(name) for name in names], kind="stable")
+    place_of = np.append(np.argsort(by_name), -1)
+    keys = np.column_stack([first, second, place_of[rater], known])[used]
+    unique, place = np.unique(keys, axis=0, return_inverse=True)
+    place = place.ravel()
+    won = summed(place, (given.weights * share)[used], len(unique))
+    lost = summed(place, (given.weights * (1 - share))[used], len(unique))
+    plain = np.ones(len(unique))
+    places = np.full(len(used), -1)
+    places[used] = place
+    return Merged(
+        Answers(unique[:, 0], unique[:, 1], won, lost, plain, 0 * plain),
+        np.append(by_name, -1)[unique[:, 2]],
+        unique[:, 3].astype(np.float64),
+        names if raters is not None else [],
+        Places(places[labels:], turned),
+    )
+
+
+def _numbered(raters: Any, count: int) -> tuple[Ints, list[Any]]:
+    """Return the number of the rater of each answer, and the raters' names; without raters all answers are of one."""
+    import pandas as pd
+
+    if raters is None:
+        return np.zeros(count, dtype=np.int64), [None]
+    people = one_for_each(raters, "raters", "comparison")
+    if len(people) != count:
+        raise ValueError(f"raters names {len(people)} people for {count} comparisons; give one for each")
+    rater, found = pd.factorize(people)
+    if np.any(rater < 0):
+        raise ValueError(f"raters: answer number {int(np.argmax(rater < 0))} has none; give every answer one")
+    return rater.astype(np.int64), list(found)
+
+
+def _as_shown_first(shown_first: Any, pairs: Ints) -> Ints:
+    """Return the item that was shown first for each answer, -1 where that is unknown."""
+    import pandas as pd
+
+    shown = np.full(len(pairs), -1)
+    if shown_first is None:
+        return shown
+    refuse_masked(shown_first, "shown_first")
+    values = one_for_each(shown_first, "shown_first", "comparison")
+    if len(values) != len(pairs):
+        raise ValueError(f"shown_first names {len(values)} items for {len(pairs)} comparisons; give one for each")
+    told = ~pd.isna(values)
+    told[told] = values[told] != -1
+    shown[told] = as_items(values[told].tolist(), "shown_first")
+    wrong = told & np.all(shown[:, None] != pairs, axis=1)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"shown_first: answer number {at} names item {shown[at]}, but compares {pairs[at, 0]} and {pairs[at, 1]};"
+            " name one of these, or -1 where it is unknown"
+        )
+    return shown
+
+
+def of_nobody(pairs: Ints, wins: Floats) -> Answers:
+    """Answers of nobody in particular, each pair once."""
+    turned = pairs[:, 0] > pairs[:, 1]
+    unique, place = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    share = (np.where(turned, -wins, wins) + 1) / 2
+    won, lost = (summed(place.ravel(), of, len(unique)) for of in (share, 1 - share))
+    return Answers(unique[:, 0], unique[:, 1], won, lost, np.ones(len(unique)), np.zeros(len(unique)))
+
+
+def tell_islands(answers: Answers, n: int) -> None:
+    """Say once where answers leave items unconnected: only the prior holds their scores together."""
+    if len(answers) == 0:
+        return
+    _, island = connected_components(answers.graph(np.ones(len(answers)), n + 1), directed=False)
+    large = int(np.sum(np.bincount(island) > 1))
+    if large > 1:
+        warnings.warn(
+            f"the answers leave the items in {large} islands that were never compared with each other; how these stand"
+            " to each other is told by the features and the prior alone",
+            stacklevel=3,
+        )
+
+
+# What pandas infers, in words.
+_KINDS = {"string": "text", "integer": "whole numbers", "floating": "fractions", "datetime64": "dates"}
+_WHOLE_NUMBER = re.compile(r"0*(\d+)(\.0+)?", re.ASCII)
+
+
+def warn_of_unknown_items(ids: pd.Index | None, names: pd.Index | None, number: Ints, expected: bool) -> None:
+    """Warn where items with the ids `names` are probably those of a model with these `ids`, but are not recognised.
+
+    `number` holds -1 for each item that the model does not know. With `expected`, X is likely to hold items that the
+    model was fitted to, so it is worth a warning if it holds none.
+    """
+    known = int(np.sum(number >= 0))
+    if known == len(number):
+        return
+    why = why_unknown(ids, names, number)
+    if why:
+        warnings.warn(
+            f"{why}. The model knows {known} of the {len(number)} items of X, and ranks the others by their features"
+            " alone; give X the ids of the fit",
+            stacklevel=4,
+        )
+    elif expected and known == 0:
+        by = "by the whole table, in its order and to the last digit, or by ids"
+        warnings.warn(
+            "no item of X is one that the model was fitted to, so that only their features count; it knows items"
+            f" {by if names is None or ids is None else 'by their ids'}",
+            stacklevel=4,
+        )
+
+
+def why_unknown(ids: pd.Index | None, names: pd.Index | None, number: Ints) -> str:
+    """Say how the unknown ids differ from the model's; empty if X or the model has no ids, or if they just are new."""
+    if ids is None or names is None or not np.any(number < 0):
+        return ""
+    unknown, model_ids = names[number < 0], dict(zip(map(_normalised, ids), ids.tolist(), strict=True))
+    kind, model_kind = _kind(unknown), _kind(ids)
+    differ = f"X's ids are {kind}, the model's are {model_kind}"
+    for name in unknown.tolist():
+        if _normalised(name) in model_ids:
+            how = differ if kind != model_kind else "X's ids are written differently from the model's"
+            return f"{how}: {name!r} is not {model_ids[_normalised(name)]!r}"
+    return differ if kind != model_kind and np.all(number < 0) else ""
+
+
+def check_order(X: Any, names: pd.Index | None, **arguments: Any) -> None:
+    """Refuse a Series that is indexed by the ids of X, but in another order: values are taken row by row."""
+    import pandas as pd
+
+    for argument, values in arguments.items():
+        if names is None or not isinstance(values, pd.Series) or isinstance(values.index, pd.RangeIndex):
+            continue
+        same_rows = values.index.equals(names) or (isinstance(X, pd.DataFrame) and values.index.equals(X.index))
+        if not same_rows and set(values.index) == set(names):
+            raise ValueError(f"{argument} has the ids of X in another order; reorder it with {argument}.loc[ids of X]")
+
+
+def _normalised(name: Any) -> str:
+    """Return an id as text without spaces around it, and a whole number without leading zeros and decimals."""
+    text = str(name).strip()
+    whole = _WHOLE_NUMBER.fullmatch(text)
+    return whole.group(1) if whole else text
+
+
+def _kind(ids: pd.Index) -> str:
+    from pandas.api.types import infer_dtype
+
+    return _KINDS.get(infer_dtype(ids, skipna=False), "of another type")

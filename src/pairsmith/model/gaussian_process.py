@@ -29,17 +29,22 @@ from pairsmith.data.outcomes import as_outcomes
 from pairsmith.data.user_features import check_unique, checked_table
 from pairsmith.model import ranking
 from pairsmith.model import raters as rating
-from pairsmith.model.answered import merged, of_nobody, tell_islands
-from pairsmith.model.evidence import check, items_of
-from pairsmith.model.feature_map import FeatureMap
-from pairsmith.model.imagined import imagined_scores
-from pairsmith.model.item_ids import check_order, warn_of_unknown_items, why_unknown
-from pairsmith.model.joint import Joint, some_of
-from pairsmith.model.learned import Learned, learn_from
-from pairsmith.model.left_out import left_out
+from pairsmith.model.evidence import (
+    check,
+    check_order,
+    items_of,
+    merged,
+    of_nobody,
+    tell_islands,
+    warn_of_unknown_items,
+    why_unknown,
+)
+from pairsmith.model.fitting import Learned, imagined_scores, learn_from
 from pairsmith.model.logistic import average
-from pairsmith.model.parts import PARTS
-from pairsmith.model.saved_gaussian_process import SavedGP, storable_parameters
+from pairsmith.model.posterior import Joint, some_of
+from pairsmith.model.prior import PARTS, FeatureMap
+from pairsmith.model.propagation import left_out
+from pairsmith.model.saving import SavedGP, storable_parameters
 from pairsmith.model.variances import fixed_variances, without_features
 
 if TYPE_CHECKING:
@@ -221,7 +226,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             raise AttributeError(
                 "left_out_ is there after fit; a model that was loaded, or was given more answers, has lost it"
             )
-        return left_out(self.learned_, self._places)
+        return left_out(self.learned_.answers, self.learned_.propagated, self._places)
 
     def known(self, X: Any = None) -> npt.NDArray[np.bool_]:
         """Which of these items were there at the fit; the others are ranked by their features alone."""

@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri, stdtrit
 
 from pairsmith.data.arrays import Floats, Ints, one_for_each
-from pairsmith.model.joint import Joint
+from pairsmith.model.posterior import Joint
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,10 @@ import numpy as np
 from scipy.special import expit, ndtr, roots_hermitenorm
 
 from pairsmith.data.arrays import Floats, Ints
-from pairsmith.model.answered import Merged
-from pairsmith.model.learned import Learned
+from pairsmith.model.evidence import Answers, Merged
+from pairsmith.model.evidence import summed as sum_of
+from pairsmith.model.fitting import Learned
 from pairsmith.model.logistic import average
-from pairsmith.model.posterior import Answers
-from pairsmith.model.posterior import summed as sum_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from pairsmith.data.arrays import Floats
-from pairsmith.model.expectation_propagation import Propagated
-from pairsmith.model.parts import PARTS, Form
-from pairsmith.model.posterior import Answers, Sites
+from pairsmith.model.evidence import Answers
+from pairsmith.model.posterior import Sites
+from pairsmith.model.prior import PARTS, Form
+from pairsmith.model.propagation import Propagated
 
 USUAL = {"linear": 1.0, "smooth": 4.0, "items": 0.3}  # before any answer
 SCALES = (0.3, 1.0, 0.1)  # of the smooth part, as shares of the median squared distance; the likeliest first

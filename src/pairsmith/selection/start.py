@@ -17,13 +17,13 @@ from pairsmith.data.options import as_whole
 from pairsmith.data.user_features import as_features, check_finite, check_ids
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
-from pairsmith.model.joint import Joint
+from pairsmith.model.posterior import Joint
 from pairsmith.selection.models import check_gaussian_process, is_gaussian_process
 
 if TYPE_CHECKING:
     from pairsmith.cluster.client import Cluster
     from pairsmith.model.gaussian_process import BradleyTerryGP
-    from pairsmith.model.learned import Learned
+    from pairsmith.model.fitting import Learned
 
 
 @dataclass(frozen=True)

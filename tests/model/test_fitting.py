@@ -7,12 +7,15 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 import pairsmith as ps
-from pairsmith.model import learned, parts
-from pairsmith.model.feature_map import FeatureMap
-from pairsmith.model.learned import THRESHOLD, _some, learn_from
-from pairsmith.model.parts import PARTS
-from pairsmith.model.posterior import Answers, Posterior
+from pairsmith.model import fitting, prior
+from pairsmith.model.evidence import Answers
+from pairsmith.model.fitting import THRESHOLD, _some, imagined_scores, learn_from
+from pairsmith.model.posterior import Posterior
+from pairsmith.model.prior import PARTS, FeatureMap
 from pairsmith.model.variances import USUAL, Evaluated
+from support.simulate import scored_answers
+
+imagined = pytest.mark.filterwarnings("ignore:the answers leave")
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
@@ -33,7 +36,7 @@ def learned_from(answers, threshold=False, previous=None):
 def test_a_posterior_that_has_not_settled_is_told_of(monkeypatch):
     answers = answers_of([np.random.default_rng(seed).choice(N, 2, replace=False) for seed in range(60)])
     learned_from(answers)  # without a warning, which would be an error
-    monkeypatch.setattr(parts, "propagate", partial(parts.propagate, sweeps=1))
+    monkeypatch.setattr(prior, "propagate", partial(prior.propagate, sweeps=1))
     with pytest.warns(ConvergenceWarning, match="has not settled: a difference of two scores still moves by 0"):
         learned_from(answers)
 
@@ -82,7 +85,7 @@ def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
     pairs = rng.permutation(np.column_stack(np.triu_indices(N, 1)))
     pairs = np.vstack([pairs[(pairs != 4).all(axis=1)], [[4, 9]]])  # only the last answer is about item 4
     moved = []
-    monkeypatch.setattr(learned, "cheaper", lambda parts, _answers: parts)  # as it is where items are many
+    monkeypatch.setattr(fitting, "cheaper", lambda parts, _answers: parts)  # as it is where items are many
     monkeypatch.setattr(
         Posterior, "moved", lambda self, *given, move=Posterior.moved: moved.append(move(self, *given)) or moved[-1]
     )
@@ -172,7 +175,7 @@ def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch)
     outcomes = np.where(rng.random(count) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
 
     def evidence(**start):
-        monkeypatch.setattr(learned, "USUAL", start or USUAL)
+        monkeypatch.setattr(fitting, "USUAL", start or USUAL)
         return ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).evidence_
 
     assert evidence() > evidence(linear=0.6, smooth=25.0, items=0.4) - 0.5
@@ -189,12 +192,12 @@ def test_where_all_looks_like_noise_it_is_learned_from_the_start_at_every_scale(
     def learn(scale, answers, start, _free, sites=None):
         return evaluated(scale, answers, right if (scale, start) == (0.1, USUAL) else noise)
 
-    monkeypatch.setattr(learned, "parts_of", lambda *arguments: arguments[-1])
-    monkeypatch.setattr(learned, "cheaper", lambda scale, _answers: scale)
-    monkeypatch.setattr(learned, "evaluate", evaluated)
-    monkeypatch.setattr(learned, "learn", learn)
+    monkeypatch.setattr(fitting, "parts_of", lambda *arguments: arguments[-1])
+    monkeypatch.setattr(fitting, "cheaper", lambda scale, _answers: scale)
+    monkeypatch.setattr(fitting, "evaluate", evaluated)
+    monkeypatch.setattr(fitting, "learn", learn)
     answers = answers_of(np.random.default_rng(0).integers(0, N, (800, 2)))
-    found, scale, _ = learned._likeliest(LINEAR, MAP, answers, False, {}, np.random.default_rng(0))
+    found, scale, _ = fitting._likeliest(LINEAR, MAP, answers, False, {}, np.random.default_rng(0))
     assert (found, scale) == (right, 0.1)
 
 
@@ -226,3 +229,30 @@ def test_few_answers_leave_the_scale_as_it_usually_is_and_many_tell_it():
         model = ps.BradleyTerryGP(warm_start=True)  # so that nothing is said of islands
         model.fit(features, comparisons=pairs[:count], outcomes=outcomes[:count])
         assert model.variances_["scale"] == scale
+
+
+@imagined
+def test_scores_are_those_of_the_joint_posterior_where_variances_are_known():
+    X, _, pairs, outcomes = scored_answers(0, n=8, count=40)
+    model = ps.BradleyTerryGP(linear=2.0, smooth=False, items=1.0).fit(X, comparisons=pairs, outcomes=outcomes)
+    scores = model.imagined(X, np.random.default_rng(0), 20_000)
+    mean, error = model.rank(X).sort_index()[["score", "error"]].to_numpy().T
+    np.testing.assert_allclose(scores.mean(axis=0), mean, atol=0.03)
+    np.testing.assert_allclose(scores.std(axis=0), error, rtol=0.03)
+    linear, number, _ = model.placed(X)
+    joint = model.learned_.joint(model.learned_.coordinates(linear), number)
+    _, variance = joint.gaps(np.array([0]), np.array([1]))  # together, not each for itself
+    assert np.std(scores[:, 0] - scores[:, 1]) == pytest.approx(np.sqrt(variance[0]), rel=0.03)
+
+
+@imagined
+def test_what_is_unsure_of_variances_makes_scores_more_unlike():
+    """How far the scores lie apart differs more between draws than where the variances are taken for known."""
+    _, _, pairs, outcomes = scored_answers(2, n=30, count=60, linear=0.0, items=2.0)
+    model = ps.BradleyTerryGP().fit(n_items=30, comparisons=pairs, outcomes=outcomes)
+    linear = model.placed()[0]
+    apart = [
+        np.std(np.log(imagined_scores(model.learned_, linear, free, np.random.default_rng(0), 40).std(axis=1)))
+        for free in (("items",), ())
+    ]
+    assert apart[0] > 1.2 * apart[1]

@@ -11,13 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from scipy.special import expit, log_expit
 
 from pairsmith.data.arrays import Floats
-from pairsmith.model.posterior import Answers, GapPosterior, Posterior, ScorePosterior, Sites
+from pairsmith.model.evidence import Answers, Places
+from pairsmith.model.logistic import average
+from pairsmith.model.posterior import GapPosterior, Posterior, ScorePosterior, Sites
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 _NODES, _SHARES = np.polynomial.legendre.leggauss(24)  # in each of three panels: errors of moments are below 1e-6
 _NEAR_MODE = 0.1  # so well the mode of a tilted density is found, in the least standard deviation it can have
@@ -147,3 +153,39 @@ def tilted(mean: Floats, variance: Floats, answers: Answers) -> tuple[Floats, Fl
     width = (density * (h - center) ** 2).sum(axis=0) / mass
     log_mass = np.log(mass) + top - 0.5 * np.log(2 * np.pi * scale)
     return log_mass, (center - answers.shift) / slope, width / slope**2
+
+
+def left_out(answers: Answers, found: Propagated[Any], places: Places) -> pd.DataFrame:
+    """A row for each answer: `gap`, the mean of f_first - f_second, its `error`, and `p`, P(rater prefers first)."""
+    import pandas as pd
+
+    deviation = np.sqrt(found.cavity_variance)
+    p = average(answers.slope * found.cavity_mean + answers.shift, answers.slope * deviation)
+    side = np.where(places.turned, -1.0, 1.0)
+
+    def of_each(values: Floats) -> Floats:
+        return np.where(places.place >= 0, np.append(values, np.nan)[places.place], np.nan)
+
+    return pd.DataFrame(
+        {
+            "gap": side * of_each(found.cavity_mean),
+            "error": of_each(deviation),
+            "p": np.where(places.turned, 1 - of_each(p), of_each(p)),
+        }
+    )
+
+
+def share_right(p: Floats, outcomes: Floats, weights: Floats) -> tuple[float, float]:
+    """Of answers predicted with the probabilities p: the share predicted right, ties left out, and the mean log loss.
+
+    A tie is half a win each way. NaN where there is nothing to tell by.
+    """
+    used = np.isfinite(p) & (weights > 0)
+    p, outcomes, weights = np.clip(p[used], 1e-12, 1 - 1e-12), outcomes[used], weights[used]
+    decided = weights * (outcomes != 0)
+    if not decided.any():
+        return np.nan, np.nan
+    right = np.where(p == 0.5, 0.5, (p > 0.5) == (outcomes > 0))
+    won = (outcomes + 1) / 2
+    loss = -(won * np.log(p) + (1 - won) * np.log1p(-p))
+    return float(decided @ right / decided.sum()), float(weights @ loss / weights.sum())

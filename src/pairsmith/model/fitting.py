@@ -12,12 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.blas import single_threaded_blas
-from pairsmith.model.expectation_propagation import Propagated, propagate, told_alone
-from pairsmith.model.feature_map import FeatureMap
-from pairsmith.model.joint import Joint
-from pairsmith.model.parts import PARTS, Known, Parts, cheaper
-from pairsmith.model.posterior import Answers, GapPosterior, Posterior, ScorePosterior, Sites
-from pairsmith.model.variances import SCALES, USUAL, evaluate, learn
+from pairsmith.model.evidence import Answers
+from pairsmith.model.posterior import GapPosterior, Joint, Posterior, ScorePosterior, Sites
+from pairsmith.model.prior import PARTS, FeatureMap, Known, Parts, cheaper
+from pairsmith.model.propagation import Propagated, propagate, told_alone
+from pairsmith.model.variances import SCALES, USUAL, drawn, evaluate, learn
 
 THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
 _SAMPLE = 1000  # items, and answers among them, that variances are learned from, where there are more of both
@@ -278,3 +277,26 @@ def _carried_over(
 
 def _threads(items: int) -> AbstractContextManager[None]:
     return single_threaded_blas() if items <= _SMALL else nullcontext()
+
+
+def imagined_scores(
+    learned: Learned, linear: Floats, free: tuple[str, ...], rng: np.random.Generator, count: int
+) -> Floats:
+    """(count, n) scores of all n items that the model was fitted to, of which these are the linear coordinates.
+
+    Variances that are not `free` are taken for known; with no answers at all, all are those that the model assumes.
+    """
+    n, answers = len(linear), learned.numbered(len(linear))
+    unknown = [name for name in free if learned.variances[name] > 0] if len(answers) else []
+    if not unknown:
+        return learned.joint(learned.coordinates(linear), np.arange(n)).without_last().draws(rng, count)
+    parts = cheaper(
+        parts_of(learned.map, learned.linear, learned.threshold, learned.variances, learned.scale), learned.answers
+    )
+    variances = drawn(parts, learned.answers, learned.variances, tuple(unknown), learned.sites, rng, count)
+    found = np.empty((count, n))
+    for at, own in enumerate(variances):
+        under = replace(learned, variances=own)
+        under = learn_from(linear, learned.map, answers, learned.threshold, {}, rng, under, go_on=False)
+        found[at] = under.joint(under.coordinates(linear), np.arange(n)).without_last().draws(rng, 1)[0]
+    return found
