@@ -7,7 +7,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
 from pairsmith.design.blas import single_threaded_blas
-from pairsmith.model.bradley_terry import gather
+from pairsmith.model.bradley_terry import regression_data
 from pairsmith.model.cross_validation import RIDGES, _folds
 from support.simulate import labels_and_answers
 
@@ -61,7 +61,7 @@ def test_the_ridge_is_chosen_by_the_likelihood_of_what_was_held_out():
     model = ps.BradleyTerryCV(ridges=[10.0, 0.1], held_out=1 / 3).fit(X, comparisons=pairs, outcomes=outcomes)
     assert model.n_validated_ == 70
     # The folds are those of the class; what is computed on them is the definition.
-    rows = gather(clone(model), X, None, None, pairs, outcomes, None)
+    rows = regression_data(clone(model), X, None, None, pairs, outcomes, None)
     folds = _folds(rows, 3, np.random.default_rng(0))
     assert [bool(held[0]) for _, held in folds] == [bool(held[1]) for _, held in folds]
     for ridge, score in zip(model.ridges_, model.scores_, strict=True):

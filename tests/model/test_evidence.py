@@ -5,15 +5,15 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
-from pairsmith.model.bradley_terry import gather
-from pairsmith.model.evidence import check, merged, tell_islands
+from pairsmith.model.bradley_terry import regression_data
+from pairsmith.model.evidence import check_input, merge_answers, warn_of_islands
 from support.simulate import labels_and_answers
 
 MASKED = np.ma.array([1, -1], mask=[False, True])
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({}, "requires y to be passed"),
         ({"comparisons": [(0, 1)]}, "comparisons and outcomes belong together"),
@@ -46,8 +46,8 @@ MASKED = np.ma.array([1, -1], mask=[False, True])
         ({"comparisons": [], "outcomes": []}, "both empty"),
     ],
 )
-def test_what_is_refused(given, told):
-    with pytest.raises(ValueError, match=told):
+def test_invalid_input_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
         ps.BradleyTerry().fit(**{"X": np.eye(3), **given})
 
 
@@ -147,7 +147,9 @@ def test_a_weight_is_so_many_answers_and_a_tie_half_a_win_each_way():
 
 def test_rows_are_features_of_labels_and_differences_of_answers():
     X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
-    found = gather(ps.BradleyTerry(), X, [1, -1], [2, 0], [(2, 1), (0, 1), (1, 0)], [0, -1, 1], [1, 2, 3, 4, 5])
+    found = regression_data(
+        ps.BradleyTerry(), X, [1, -1], [2, 0], [(2, 1), (0, 1), (1, 0)], [0, -1, 1], [1, 2, 3, 4, 5]
+    )
     expected = [  # first, second, row, y, weight, half a tie
         (2, 2, X[2], 1, 1, False),
         (0, 0, X[0], -1, 2, False),
@@ -160,55 +162,58 @@ def test_rows_are_features_of_labels_and_differences_of_answers():
     for column, wanted in zip(columns, zip(*expected, strict=True), strict=True):
         np.testing.assert_array_equal(column, np.array(wanted))
     assert (found.total, found.n_items, found.classes.tolist()) == (5, 3, [-1, 1])
-    rows, y, weights = found.part(found.tie)
+    rows, y, weights = found.subset(found.tie)
     np.testing.assert_array_equal(rows, [X[2] - X[1]] * 2)
     assert (y.tolist(), weights.tolist()) == ([1, -1], [1.5, 1.5])
-    assert found.part(np.ones(6, dtype=bool))[0] is found.rows
+    assert found.subset(np.ones(6, dtype=bool))[0] is found.rows
 
 
 def test_more_rows_than_fit_the_cache():
     rng = np.random.default_rng(0)
     X, labeled = rng.standard_normal((50, 3)), rng.integers(50, size=3000)
     pairs = np.column_stack([rng.integers(25, size=2500), rng.integers(25, 50, size=2500)])
-    found = gather(ps.BradleyTerry(), X, rng.choice([0, 1], 3000), labeled, pairs, rng.choice([-1, 1], 2500), None)
+    found = regression_data(
+        ps.BradleyTerry(), X, rng.choice([0, 1], 3000), labeled, pairs, rng.choice([-1, 1], 2500), None
+    )
     np.testing.assert_array_equal(found.rows, np.vstack([X[labeled], X[pairs[:, 0]] - X[pairs[:, 1]]]))
 
 
 X = np.random.default_rng(0).standard_normal((6, 2))
 
 
-def given(**what):
+def checked(**arguments):
     model = ps.BradleyTerryGP()
-    wanted = {"y": None, "labeled": None, "comparisons": None, "outcomes": None, "sample_weight": None} | what
-    return check(model, X, *wanted.values(), spare=True)
+    defaults = {"y": None, "labeled": None, "comparisons": None, "outcomes": None, "sample_weight": None}
+    return check_input(model, X, *(defaults | arguments).values(), allow_empty=True)
 
 
 def test_a_pair_is_there_once_whichever_way_round_it_was_asked():
     pairs, outcomes = [(4, 1), (1, 4), (0, 2), (1, 4), (3, 5)], [1, 1, 0, -1, 1]
-    answers, _, side, names, places = merged(given(comparisons=pairs, outcomes=outcomes))
+    merged = merge_answers(checked(comparisons=pairs, outcomes=outcomes))
+    answers, places = merged.answers, merged.places
     table = {
         (int(i), int(j)): (won, lost)
         for i, j, won, lost in zip(answers.first, answers.second, answers.won, answers.lost, strict=True)
     }
     assert table == {(0, 2): (0.5, 0.5), (1, 4): (1.0, 2.0), (3, 5): (1.0, 0.0)}
-    assert names == []
-    assert not side.any()
+    assert merged.rater_names == []
+    assert not merged.side.any()
     for e, (i, j) in enumerate(pairs):
-        there = (answers.first[places.place[e]], answers.second[places.place[e]])
-        assert there == ((j, i) if places.turned[e] else (i, j))
+        there = (answers.first[places.index[e]], answers.second[places.index[e]])
+        assert there == ((j, i) if places.swapped[e] else (i, j))
 
 
 def test_raters_keep_their_answers_and_the_side_apart():
     pairs, outcomes = [(4, 1), (1, 4), (4, 1)], [1, 1, -1]
-    given_answers = given(comparisons=pairs, outcomes=outcomes)
-    answers, rater, side, names, places = merged(given_answers, ["b", "a", "b"], shown_first=[4, 1, 4])
-    assert names == ["b", "a"]
-    assert sorted(zip(answers.first, answers.second, rater, answers.won, answers.lost, strict=True)) == [
+    merged = merge_answers(checked(comparisons=pairs, outcomes=outcomes), ["b", "a", "b"], shown_first=[4, 1, 4])
+    answers = merged.answers
+    assert merged.rater_names == ["b", "a"]
+    assert sorted(zip(answers.first, answers.second, merged.rater, answers.won, answers.lost, strict=True)) == [
         (1, 4, 1, 1.0, 0.0),
         (4, 1, 0, 1.0, 1.0),
     ]
-    assert side.tolist() == [1, 1]
-    assert not places.turned.any()
+    assert merged.side.tolist() == [1, 1]
+    assert not merged.places.swapped.any()
 
 
 @pytest.mark.parametrize(
@@ -222,10 +227,11 @@ def test_raters_keep_their_answers_and_the_side_apart():
 )
 def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number(shown_first):
     pairs, outcomes = [(4, 1), (4, 1), (4, 1), (1, 4)], [1, 1, 1, 1]
-    answers, _, side, _, places = merged(given(comparisons=pairs, outcomes=outcomes), ["a"] * 4, shown_first)
+    merged = merge_answers(checked(comparisons=pairs, outcomes=outcomes), ["a"] * 4, shown_first)
+    answers, side = merged.answers, merged.side
     table = sorted(zip(answers.first, answers.second, side, answers.won, answers.lost, strict=True))
     assert table == [(1, 4, 0.0, 1.0, 1.0), (1, 4, 1.0, 0.0, 1.0), (4, 1, 1.0, 1.0, 0.0)]
-    assert places.turned.tolist() == [False, True, True, False]
+    assert merged.places.swapped.tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -243,26 +249,27 @@ def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number(sho
 )
 def test_what_was_shown_first_is_checked(raters, shown_first, message):
     with pytest.raises(ValueError, match=message):
-        merged(given(comparisons=[(4, 1), (1, 3)], outcomes=[1, 1]), raters, shown_first)
+        merge_answers(checked(comparisons=[(4, 1), (1, 3)], outcomes=[1, 1]), raters, shown_first)
 
 
 def test_labels_are_answers_about_the_threshold_and_weights_of_zero_are_nothing():
     weights = [1.0, 0.0, 2.0]  # of the two labels and the answer
-    what = given(y=[1, 0], labeled=[3, 5], comparisons=[(0, 1)], outcomes=[-1], sample_weight=weights)
-    answers, rater, _, _, places = merged(what)
-    assert sorted(zip(answers.first, answers.second, rater, answers.won, answers.lost, strict=True)) == [
+    arguments = checked(y=[1, 0], labeled=[3, 5], comparisons=[(0, 1)], outcomes=[-1], sample_weight=weights)
+    merged = merge_answers(arguments)
+    answers = merged.answers
+    assert sorted(zip(answers.first, answers.second, merged.rater, answers.won, answers.lost, strict=True)) == [
         (0, 1, 0, 0.0, 2.0),
         (3, 6, -1, 1.0, 0.0),
     ]
-    assert places.place.tolist() == [0]
+    assert merged.places.index.tolist() == [0]
 
 
 def test_islands_are_counted_without_items_that_were_never_compared():
-    answers, *_ = merged(given(comparisons=[(0, 1), (1, 2), (3, 4)], outcomes=[1, 1, 1]))
+    answers = merge_answers(checked(comparisons=[(0, 1), (1, 2), (3, 4)], outcomes=[1, 1, 1])).answers
     with pytest.warns(UserWarning, match="in 2 islands"):
-        tell_islands(answers, 6)
-    answers, *_ = merged(given(comparisons=[(0, 1), (1, 2)], outcomes=[1, 1]))
-    tell_islands(answers, 6)
+        warn_of_islands(answers, 6)
+    answers = merge_answers(checked(comparisons=[(0, 1), (1, 2)], outcomes=[1, 1])).answers
+    warn_of_islands(answers, 6)
 
 
 rng = np.random.default_rng(0)

@@ -9,17 +9,17 @@ from sklearn.exceptions import ConvergenceWarning
 import pairsmith as ps
 from pairsmith.model import fitting, prior
 from pairsmith.model.evidence import Answers
-from pairsmith.model.fitting import THRESHOLD, _some, imagined_scores, learn_from
-from pairsmith.model.posterior import Posterior
+from pairsmith.model.fitting import THRESHOLD_VARIANCE, _sample_answers, fit_gp, sample_scores
+from pairsmith.model.posterior import WeightSpacePosterior
 from pairsmith.model.prior import PARTS, FeatureMap
-from pairsmith.model.variances import USUAL, Evaluated
+from pairsmith.model.variances import INITIAL_VARIANCES, Evaluation
 from support.simulate import scored_answers
 
 imagined = pytest.mark.filterwarnings("ignore:the answers leave")
 
 N, D = 25, 3
 X = np.random.default_rng(0).standard_normal((N, D))
-MAP = FeatureMap.of(X, N, np.random.default_rng(0))
+MAP = FeatureMap.fit(X, N, np.random.default_rng(0))
 LINEAR = MAP.linear(X)
 FIXED = {"linear": 1.5, "smooth": 0.8, "items": 0.4}
 
@@ -30,7 +30,7 @@ def answers_of(pairs, seed=0):
 
 
 def learned_from(answers, threshold=False, previous=None):
-    return learn_from(LINEAR, MAP, answers, threshold, FIXED, np.random.default_rng(0), previous)
+    return fit_gp(LINEAR, MAP, answers, threshold, FIXED, np.random.default_rng(0), previous)
 
 
 def test_a_posterior_that_has_not_settled_is_told_of(monkeypatch):
@@ -54,7 +54,7 @@ def test_the_posterior_of_any_items_is_that_of_all_of_them_written_out():
     smooth = MAP.smooth(everyone, learned.scale)
     K = FIXED["linear"] * everyone @ everyone.T + FIXED["smooth"] * smooth @ smooth.T
     K += FIXED["items"] * np.eye(len(everyone))
-    K = np.block([[K, np.zeros((len(K), 1))], [np.zeros((1, len(K))), np.array([[THRESHOLD]])]])
+    K = np.block([[K, np.zeros((len(K), 1))], [np.zeros((1, len(K))), np.array([[THRESHOLD_VARIANCE]])]])
     place = np.append(learned.items, len(K) - 1)
     B = np.zeros((len(learned.answers), len(K)))
     B[np.arange(len(B)), place[learned.answers.first]] = 1
@@ -85,9 +85,11 @@ def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
     pairs = rng.permutation(np.column_stack(np.triu_indices(N, 1)))
     pairs = np.vstack([pairs[(pairs != 4).all(axis=1)], [[4, 9]]])  # only the last answer is about item 4
     moved = []
-    monkeypatch.setattr(fitting, "cheaper", lambda parts, _answers: parts)  # as it is where items are many
+    monkeypatch.setattr(fitting, "cheapest_form", lambda parts, _answers: parts)  # as it is where items are many
     monkeypatch.setattr(
-        Posterior, "moved", lambda self, *given, move=Posterior.moved: moved.append(move(self, *given)) or moved[-1]
+        WeightSpacePosterior,
+        "updated",
+        lambda self, *given, move=WeightSpacePosterior.updated: moved.append(move(self, *given)) or moved[-1],
     )
     both = answers_of(pairs)
     first = both.part(np.arange(len(pairs) - 2))
@@ -121,7 +123,7 @@ def test_a_sample_of_many_answers_is_of_items_that_meet_again(n, count, items, a
     rng = np.random.default_rng(3)
     first = rng.integers(n, size=count)
     pairs = np.column_stack([first, (first + rng.integers(1, n, size=count)) % n])
-    linear, some, threshold = _some(np.zeros((n, 1)), answers_of(pairs), False, rng)
+    linear, some, threshold = _sample_answers(np.zeros((n, 1)), answers_of(pairs), False, rng)
     assert items[0] <= len(linear) <= items[1]
     assert answers[0] <= len(some) <= answers[1]
     assert not threshold
@@ -175,7 +177,7 @@ def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch)
     outcomes = np.where(rng.random(count) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]]), 1, -1)
 
     def evidence(**start):
-        monkeypatch.setattr(fitting, "USUAL", start or USUAL)
+        monkeypatch.setattr(fitting, "INITIAL_VARIANCES", start or INITIAL_VARIANCES)
         return ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).evidence_
 
     assert evidence() > evidence(linear=0.6, smooth=25.0, items=0.4) - 0.5
@@ -187,17 +189,17 @@ def test_where_all_looks_like_noise_it_is_learned_from_the_start_at_every_scale(
 
     def evaluated(scale, _answers, variances, _sites=None):
         worth = -553.6 if variances == right else -559.2 if variances == noise else -559.5 if scale == 0.1 else -579.0
-        return Evaluated(variances, SimpleNamespace(evidence=worth + 4.5, sites=None), worth)
+        return Evaluation(variances, SimpleNamespace(evidence=worth + 4.5, sites=None), worth)
 
-    def learn(scale, answers, start, _free, sites=None):
-        return evaluated(scale, answers, right if (scale, start) == (0.1, USUAL) else noise)
+    def maximise_evidence(scale, answers, start, _free, sites=None):
+        return evaluated(scale, answers, right if (scale, start) == (0.1, INITIAL_VARIANCES) else noise)
 
-    monkeypatch.setattr(fitting, "parts_of", lambda *arguments: arguments[-1])
-    monkeypatch.setattr(fitting, "cheaper", lambda scale, _answers: scale)
+    monkeypatch.setattr(fitting, "weight_space_parts", lambda *arguments: arguments[-1])
+    monkeypatch.setattr(fitting, "cheapest_form", lambda scale, _answers: scale)
     monkeypatch.setattr(fitting, "evaluate", evaluated)
-    monkeypatch.setattr(fitting, "learn", learn)
+    monkeypatch.setattr(fitting, "maximise_evidence", maximise_evidence)
     answers = answers_of(np.random.default_rng(0).integers(0, N, (800, 2)))
-    found, scale, _ = fitting._likeliest(LINEAR, MAP, answers, False, {}, np.random.default_rng(0))
+    found, scale, _ = fitting._learn_variances(LINEAR, MAP, answers, False, {}, np.random.default_rng(0))
     assert (found, scale) == (right, 0.1)
 
 
@@ -252,7 +254,7 @@ def test_what_is_unsure_of_variances_makes_scores_more_unlike():
     model = ps.BradleyTerryGP().fit(n_items=30, comparisons=pairs, outcomes=outcomes)
     linear = model.placed()[0]
     apart = [
-        np.std(np.log(imagined_scores(model.learned_, linear, free, np.random.default_rng(0), 40).std(axis=1)))
+        np.std(np.log(sample_scores(model.learned_, linear, free, np.random.default_rng(0), 40).std(axis=1)))
         for free in (("items",), ())
     ]
     assert apart[0] > 1.2 * apart[1]

@@ -192,7 +192,7 @@ def test_columns_that_are_all_constant_say_nothing():
 @pytest.mark.parametrize(
     ("options", "given", "message"),
     [
-        ({}, {}, "say how many items there are: n_items="),
+        ({}, {}, "the number of items is unknown; give n_items="),
         ({}, {"n_items": 1}, "n_items must be a whole number of at least 2"),
         ({}, {"X": np.ones((4, 2)), "n_items": 5}, "n_items=5, but X has 4 items"),
         ({"linear": -1}, {"n_items": 3}, "linear must be 'auto', a positive variance below 1e9 or False, got -1"),
@@ -302,7 +302,7 @@ def test_more_answers_than_a_fifth_are_learned_from_as_by_fit():
     assert few.variances_ == model.variances_
     whole = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     assert many.variances_ == pytest.approx(whole.variances_, rel=0.05)
-    with pytest.raises(AttributeError, match="left_out_ is there after fit"):
+    with pytest.raises(AttributeError, match="left_out_ exists only after fit"):
         _ = few.left_out_
 
 

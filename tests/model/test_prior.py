@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from pairsmith.model.evidence import Answers
-from pairsmith.model.posterior import Posterior, ScorePosterior
-from pairsmith.model.prior import FeatureMap, GapParts, Parts, ScoreParts, cheaper
+from pairsmith.model.posterior import ScoreSpacePosterior, WeightSpacePosterior
+from pairsmith.model.prior import FeatureMap, GapSpaceParts, ScoreSpaceParts, WeightSpaceParts, cheapest_form
 
 VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
 
@@ -18,61 +18,64 @@ def answered(rng, items, count, times=1):
 @pytest.mark.parametrize("count", [10, 300])
 def test_all_forms_tell_the_same(count, variances):
     rng = np.random.default_rng(2)
-    parts = Parts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)), np.array([4.0]))
+    parts = WeightSpaceParts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)), np.array([4.0]))
     answers = answered(rng, 40, count)
-    forms = [parts, ScoreParts.of(parts), GapParts.of(parts, answers)]
+    forms = [parts, ScoreSpaceParts.from_parts(parts), GapSpaceParts.from_parts(parts, answers)]
     expected, *others = [form.propagate(variances, answers, None, 1e-9) for form in forms]
-    told, *also_told = [
-        form.told(variances, found.posterior) for form, found in zip(forms, [expected, *others], strict=True)
+    stats, *other_stats = [
+        form.coefficient_stats(variances, found.posterior)
+        for form, found in zip(forms, [expected, *others], strict=True)
     ]
-    for found, of in zip(others, also_told, strict=True):
+    for found, found_stats in zip(others, other_stats, strict=True):
         assert found.evidence == pytest.approx(expected.evidence, rel=0, abs=1e-6)
         np.testing.assert_allclose(found.cavity_mean, expected.cavity_mean, atol=1e-5)
         np.testing.assert_allclose(found.cavity_variance, expected.cavity_variance, rtol=1e-5)
-        for part in told:
-            assert of[part].size == pytest.approx(told[part].size, rel=1e-4, abs=1e-6)
-            assert of[part].determined == pytest.approx(told[part].determined, rel=1e-4, abs=1e-6)
+        for part in stats:
+            assert found_stats[part].squared_norm == pytest.approx(stats[part].squared_norm, rel=1e-4, abs=1e-6)
+            assert found_stats[part].n_determined == pytest.approx(stats[part].n_determined, rel=1e-4, abs=1e-6)
 
 
 def test_the_cheaper_form_is_taken():
     """By answers where these are few, by scores where features are many, by items with features where items are."""
     rng = np.random.default_rng(3)
-    few, many = (Parts(rng.standard_normal((60, columns)), rng.standard_normal((60, columns))) for columns in (2, 40))
-    assert isinstance(cheaper(few, answered(rng, 60, 20)), GapParts)
-    assert isinstance(cheaper(many, answered(rng, 60, 20)), GapParts)
-    assert cheaper(few, answered(rng, 60, 200)) is few
-    assert isinstance(cheaper(many, answered(rng, 60, 200)), ScoreParts)
-    assert cheaper(many, answered(rng, 60, 0)) is many
-    large = Parts(np.zeros((2100, 1)), np.zeros((2100, 600)))  # whose covariances would take much memory
-    assert cheaper(large, answered(rng, 2100, 4000)) is large
+    few, many = (
+        WeightSpaceParts(rng.standard_normal((60, columns)), rng.standard_normal((60, columns))) for columns in (2, 40)
+    )
+    assert isinstance(cheapest_form(few, answered(rng, 60, 20)), GapSpaceParts)
+    assert isinstance(cheapest_form(many, answered(rng, 60, 20)), GapSpaceParts)
+    assert cheapest_form(few, answered(rng, 60, 200)) is few
+    assert isinstance(cheapest_form(many, answered(rng, 60, 200)), ScoreSpaceParts)
+    assert cheapest_form(many, answered(rng, 60, 0)) is many
+    large = WeightSpaceParts(np.zeros((2100, 1)), np.zeros((2100, 600)))  # whose covariances would take much memory
+    assert cheapest_form(large, answered(rng, 2100, 4000)) is large
 
 
 def test_a_covariance_that_has_no_inverse_is_not_inverted():
     rng = np.random.default_rng(4)
-    parts, answers = Parts(rng.standard_normal((40, 3)), np.zeros((40, 0))), answered(rng, 40, 100)
-    form = ScoreParts.of(parts)
-    for items, kind in ((0.0, Posterior), (1e-7, Posterior), (1e-3, ScorePosterior)):
+    parts, answers = WeightSpaceParts(rng.standard_normal((40, 3)), np.zeros((40, 0))), answered(rng, 40, 100)
+    form = ScoreSpaceParts.from_parts(parts)
+    for items, kind in ((0.0, WeightSpacePosterior), (1e-7, WeightSpacePosterior), (1e-3, ScoreSpacePosterior)):
         assert isinstance(form.propagate(VARIANCES | {"items": items}, answers, None, 1e-3).posterior, kind)
 
 
 def test_rounding_does_not_tell_what_thousands_of_answers_tell_of_large_variances():
     rng = np.random.default_rng(2)
-    parts = Parts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)))
+    parts = WeightSpaceParts(rng.standard_normal((40, 3)), rng.standard_normal((40, 5)))
     variances, answers = VARIANCES | {"smooth": 1e6}, answered(rng, 40, 300, times=200)
     expected, found = (
-        form.told(variances, form.propagate(variances, answers, None, 1e-6).posterior)
-        for form in (parts, ScoreParts.of(parts))
+        form.coefficient_stats(variances, form.propagate(variances, answers, None, 1e-6).posterior)
+        for form in (parts, ScoreSpaceParts.from_parts(parts))
     )
-    for part, told in expected.items():
-        assert found[part].size == pytest.approx(told.size, rel=1e-4)
-        assert found[part].determined == pytest.approx(told.determined, rel=1e-4)
+    for part, stats in expected.items():
+        assert found[part].squared_norm == pytest.approx(stats.squared_norm, rel=1e-4)
+        assert found[part].n_determined == pytest.approx(stats.n_determined, rel=1e-4)
 
 
 X = np.random.default_rng(0).standard_normal((60, 5)) @ np.diag([1, 2, 3, 4, 5])
 
 
 def of(X, landmarks=60):
-    return FeatureMap.of(X, landmarks, np.random.default_rng(0))
+    return FeatureMap.fit(X, landmarks, np.random.default_rng(0))
 
 
 def test_units_do_not_matter_and_constant_columns_are_dropped():

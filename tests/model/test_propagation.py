@@ -7,8 +7,8 @@ from scipy.special import expit, log_expit
 
 import pairsmith as ps
 from pairsmith.model.evidence import Answers
-from pairsmith.model.posterior import Posterior, Prior, Sites
-from pairsmith.model.propagation import propagate, share_right, tilted
+from pairsmith.model.posterior import Prior, Sites, WeightSpacePosterior
+from pairsmith.model.propagation import propagate, share_right, tilted_moments
 
 
 def answers_of(pairs, won, lost, slope=1.0, shift=0.0):
@@ -18,8 +18,8 @@ def answers_of(pairs, won, lost, slope=1.0, shift=0.0):
     return Answers(first, second, *full)
 
 
-def propagated(prior, answers, *start, **how):
-    return propagate(lambda sites: Posterior.of(prior, answers, sites), answers, *start, **how)
+def run_ep(prior, answers, *start, **how):
+    return propagate(lambda sites: WeightSpacePosterior.from_sites(prior, answers, sites), answers, *start, **how)
 
 
 def likelihood(h, won, lost):
@@ -35,7 +35,7 @@ def test_tilted_moments_are_those_of_a_fine_grid(n, often):
     won[won + lost == 0] = 1
     won, lost = often * won, often * lost
     answers = answers_of(np.zeros((n, 2), dtype=int), won, lost, rng.uniform(0.1, 2, n), rng.normal(size=n))
-    found = tilted(mean, variance, answers)
+    found = tilted_moments(mean, variance, answers)
     for e in range(n):
         # The density is at least as narrow as the normal, and its mode is within the pull of the answers.
         pull = variance[e] * answers.slope[e] * np.array([-lost[e], won[e]])
@@ -58,7 +58,7 @@ def test_tilted_moments_are_those_of_a_fine_grid(n, often):
 
 
 def enumerated(prior, answers, points=101):
-    """Evidence, mean and covariance of three scores, by a grid over all of them."""
+    """RegressionData, mean and covariance of three scores, by a grid over all of them."""
     K = prior.features @ prior.features.T + np.diag(prior.effects)
     axes = [np.linspace(-8, 8, points) * np.sqrt(K[a, a]) for a in range(3)]
     f = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -83,7 +83,7 @@ def test_it_comes_close_to_the_true_posterior_and_evidence(scale):
         [(0, 1), (1, 2), (0, 2), (2, 1)], [1, 2, 0.5, 1], [0, 1, 0.5, 0], [1, 1, 1, 0.4], [0, 0, 0, 0.3]
     )
     evidence, mean, covariance = enumerated(prior, answers)
-    found = propagated(prior, answers, tolerance=1e-9)
+    found = run_ep(prior, answers, tolerance=1e-9)
     assert found.evidence == pytest.approx(evidence, abs=0.02)
     error = np.sqrt(np.diag(covariance))
     np.testing.assert_allclose(found.posterior.mean, mean, atol=0.04 * error.max())
@@ -97,8 +97,8 @@ def test_a_warm_start_ends_where_a_cold_one_does():
     pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
     answers = answers_of(pairs, rng.random(60) < 0.7, 0)
     answers = replace(answers, lost=1 - answers.won)
-    cold = propagated(prior, answers, tolerance=1e-9)
-    warm = propagated(prior, answers, cold.sites, tolerance=1e-9, sweeps=3)
+    cold = run_ep(prior, answers, tolerance=1e-9)
+    warm = run_ep(prior, answers, cold.sites, tolerance=1e-9, sweeps=3)
     np.testing.assert_allclose(warm.posterior.mean, cold.posterior.mean, atol=1e-7)
     assert warm.evidence == pytest.approx(cold.evidence, abs=1e-7)
 
@@ -107,7 +107,7 @@ def test_perfectly_separable_answers_have_finite_scores():
     prior = Prior(np.zeros((10, 0)), np.full(10, 1e4))
     i, j = np.triu_indices(10, 1)
     answers = answers_of(np.column_stack([i, j]), 100, 0)
-    found = propagated(prior, answers)
+    found = run_ep(prior, answers)
     assert np.isfinite(found.posterior.mean).all()
     assert np.all(np.diff(found.posterior.mean) < 0)
     assert np.isfinite(found.evidence)
@@ -119,10 +119,10 @@ def test_the_cavity_leaves_an_answer_out():
     prior = Prior(rng.standard_normal((8, 2)), np.full(8, 0.5))
     pairs = np.array([rng.choice(8, 2, replace=False) for _ in range(15)])
     answers = answers_of(pairs, 1, 0)
-    found = propagated(prior, answers, tolerance=1e-9)
+    found = run_ep(prior, answers, tolerance=1e-9)
     for e in (0, 7):
         others = Answers(*(np.delete(value, e) for value in vars(answers).values()))
-        without = propagated(prior, others, tolerance=1e-9).posterior
+        without = run_ep(prior, others, tolerance=1e-9).posterior
         mean, variance = without.gaps(answers.part(np.array([e])))
         assert found.cavity_mean[e] == pytest.approx(mean[0], abs=0.03 * np.sqrt(variance[0]))
         assert found.cavity_variance[e] == pytest.approx(variance[0], rel=0.05)
@@ -136,8 +136,8 @@ def test_sites_that_oscillate_start_again_from_the_beginning(seed):
     won = (rng.random(len(pairs)) < 0.8).astype(float)
     answers, prior = answers_of(pairs, won, 1 - won), Prior(np.zeros((6, 0)), np.full(6, 1e4))
     start = Sites(np.full(len(pairs), 1e-10), rng.choice([-0.4, 0.0, 0.4, 0.7, 1.0], len(pairs)))
-    found, anew = propagated(prior, answers, start), propagated(prior, answers)
-    assert found.moving < 1e-2
+    found, anew = run_ep(prior, answers, start), run_ep(prior, answers)
+    assert found.max_change < 1e-2
     assert found.evidence == pytest.approx(anew.evidence, abs=0.01)
 
 

@@ -5,8 +5,15 @@ import pytest
 from scipy.stats import norm, t
 
 import pairsmith as ps
-from pairsmith.model.posterior import Joint
-from pairsmith.model.ranking import author_weights, certainty, members, ranked, ranked_authors, ranked_in_groups
+from pairsmith.model.posterior import Posterior
+from pairsmith.model.ranking import (
+    author_weights,
+    certainty,
+    group_members,
+    rank_authors,
+    rank_items,
+    rank_within_groups,
+)
 
 
 def posterior(n=12, seed=0):
@@ -16,8 +23,8 @@ def posterior(n=12, seed=0):
     root = rng.standard_normal((n - 3, n - 3)) / 2
     own = np.full(n, 0.7)
     own[compared] = 0.0
-    joint = Joint(rng.standard_normal(n), rng.standard_normal((n, 2)) / 2, own, compared, root @ root.T)
-    S = joint.spread @ joint.spread.T + np.diag(own)
+    joint = Posterior(rng.standard_normal(n), rng.standard_normal((n, 2)) / 2, own, compared, root @ root.T)
+    S = joint.root @ joint.root.T + np.diag(own)
     S[np.ix_(compared, compared)] += root @ root.T
     return joint, joint.mean, S
 
@@ -25,7 +32,7 @@ def posterior(n=12, seed=0):
 def test_ranking_within_groups_is_by_what_sets_items_apart_there():
     joint, mean, S = posterior()
     groups = np.array(list("abcb") * 3)
-    table = ranked_in_groups(joint, None, groups, np.random.default_rng(0), 0.9)
+    table = rank_within_groups(joint, None, groups, np.random.default_rng(0), 0.9)
     assert list(dict.fromkeys(table["group"])) == ["a", "b", "c"]
     draws = np.random.default_rng(1).multivariate_normal(mean, S, 40_000)
     for group, own in table.groupby("group"):
@@ -47,7 +54,7 @@ def test_the_score_of_an_author_is_about_all_that_they_could_make(groups):
     joint, mean, S = posterior()
     rng, level = np.random.default_rng(1), 0.8
     by = np.array(list("xyzz") * 3)
-    table = ranked_authors(joint, by, groups, np.random.default_rng(0), level)
+    table = rank_authors(joint, by, groups, np.random.default_rng(0), level)
     names = np.array(list("xyz"))
     X = (by[:, None] == names).astype(float)
     if groups is not None:
@@ -75,7 +82,7 @@ def test_the_score_of_an_author_is_about_all_that_they_could_make(groups):
 def test_of_one_item_each_nothing_tells_what_else_an_author_could_make():
     joint, _, S = posterior()
     with pytest.warns(UserWarning, match="intervals are about these items only"):
-        table = ranked_authors(joint, np.arange(12), None, np.random.default_rng(0), 0.9).sort_index()
+        table = rank_authors(joint, np.arange(12), None, np.random.default_rng(0), 0.9).sort_index()
     centred = np.eye(12) - 1 / 12
     np.testing.assert_allclose(table["error"], np.sqrt(np.diag(centred @ S @ centred)))
 
@@ -106,16 +113,16 @@ def test_authors_that_nothing_compares_are_refused():
     rng = np.random.default_rng(0)
     by, groups = list("xyxyxyzvzvzv"), list("aabbccddeeff")
     with pytest.raises(ValueError, match="by: 'x' and 'z' have no items in the same group"):
-        ranked_authors(joint, by, groups, rng, 0.9)
+        rank_authors(joint, by, groups, rng, 0.9)
     with pytest.raises(ValueError, match="by names only 'x'; a ranking needs at least two"):
-        ranked_authors(joint, ["x"] * 12, None, rng, 0.9)
+        rank_authors(joint, ["x"] * 12, None, rng, 0.9)
     with pytest.raises(ValueError, match="by has 3 values, but there are 12 items"):
-        ranked_authors(joint, list("xyz"), None, rng, 0.9)
+        rank_authors(joint, list("xyz"), None, rng, 0.9)
     for odd in ("ab" * 6, [["a"]] * 12):
         with pytest.raises(ValueError, match="groups must be a list with one for each item"):
-            ranked_in_groups(joint, None, odd, rng, 0.9)
+            rank_within_groups(joint, None, odd, rng, 0.9)
     with pytest.raises(ValueError, match="groups has no value for item 1"):
-        ranked_in_groups(joint, None, ["a", None] * 6, rng, 0.9)
+        rank_within_groups(joint, None, ["a", None] * 6, rng, 0.9)
 
 
 def answered_prompts(seed, skill=(1.5, 0.0, -1.5), spread=0.3):
@@ -153,19 +160,19 @@ def test_a_model_ranks_items_groups_and_authors():
     within = model.rank(X, groups=prompt)
     assert len(within) == 36
     assert (within.groupby("group")["score"].mean().abs() < 1e-9).all()
-    with pytest.raises(ValueError, match="top is of items"):
+    with pytest.raises(ValueError, match="top is about items"):
         model.rank(X, by=names, top=2)
 
 
 def test_an_item_alone_in_its_group_is_first_without_doubt():
     joint, *_ = posterior(4)
-    table = ranked_in_groups(joint, None, ["a", "b", "b", "b"], np.random.default_rng(0), 0.9, top=1)
+    table = rank_within_groups(joint, None, ["a", "b", "b", "b"], np.random.default_rng(0), 0.9, top=1)
     assert table.iloc[0][["rank", "score", "error", "best", "worst", "in_top"]].tolist() == [1, 0, 0, 1, 1, 1]
 
 
 def test_all_items_are_ranked_by_the_scores_themselves():
     joint, mean, S = posterior()
-    table = ranked(joint, None, np.random.default_rng(0), 0.9)
+    table = rank_items(joint, None, np.random.default_rng(0), 0.9)
     np.testing.assert_allclose(table["score"], np.sort(mean)[::-1])
     np.testing.assert_allclose(table["error"], np.sqrt(np.diag(S))[table.index])
 
@@ -178,7 +185,7 @@ def joint():
     compared = np.array([0, 2, 3, 6, 8])
     own = np.full(9, 0.4)
     own[compared] = 0
-    return Joint(rng.standard_normal(9), 0.5 * rng.standard_normal((9, 2)), own, compared, 0.2 * root @ root.T)
+    return Posterior(rng.standard_normal(9), 0.5 * rng.standard_normal((9, 2)), own, compared, 0.2 * root @ root.T)
 
 
 @pytest.fixture
@@ -187,8 +194,8 @@ def groups():
 
 
 def draws_of(joint, count=200_000):
-    covariance = joint.spread @ joint.spread.T + np.diag(joint.own)
-    covariance[np.ix_(joint.compared, joint.compared)] += joint.effects
+    covariance = joint.root @ joint.root.T + np.diag(joint.unseen_variance)
+    covariance[np.ix_(joint.compared, joint.compared)] += joint.compared_effects
     return np.random.default_rng(1).multivariate_normal(joint.mean, covariance, size=count)
 
 
@@ -210,8 +217,8 @@ def test_certainty_is_about_pairs_of_one_group(joint, groups):
 
 
 def test_members():
-    assert [rows.tolist() for rows in members(np.array([1, 0, 1, 2]), 4)] == [[1], [0, 2], [3]]
-    assert [rows.tolist() for rows in members(None, 3)] == [[0, 1, 2]]
+    assert [rows.tolist() for rows in group_members(np.array([1, 0, 1, 2]), 4)] == [[1], [0, 2], [3]]
+    assert [rows.tolist() for rows in group_members(None, 3)] == [[0, 1, 2]]
 
 
 def test_certainty_of_a_model_is_its_doubt_and_reliability():

@@ -4,7 +4,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.model.evidence import Answers
-from pairsmith.model.raters import habits
+from pairsmith.model.raters import fit_slopes_and_biases
 
 rng = np.random.default_rng(0)
 N, COUNT = 60, 900
@@ -24,7 +24,7 @@ def in_order(scores):
 def test_known_scores_tell_slopes_and_biases():
     won = (OUTCOMES > 0).astype(float)
     answers = Answers(*PAIRS.T, won, 1 - won, np.ones(COUNT), np.zeros(COUNT))
-    found, errors = habits(answers, RATER, 4, GAPS, np.full(COUNT, 1e-12), np.ones(COUNT))
+    found, errors = fit_slopes_and_biases(answers, RATER, 4, GAPS, np.full(COUNT, 1e-12), np.ones(COUNT))
     assert np.all(np.abs(np.exp(found[:3, 0]) - SLOPES[:3]) < 3 * np.exp(found[:3, 0]) * errors[:3, 0])
     assert np.all(np.abs(found[:, 1] - BIASES) < 3 * errors[:, 1])
     assert np.exp(found[3, 0]) < 0.3

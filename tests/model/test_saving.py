@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import pairsmith as ps
-from pairsmith.model.saving import PARAMETERS, VERSION, SavedGP
+from pairsmith.model.saving import GP_FORMAT, GP_PARAMETERS, SavedGP
 from support.edits import edits, read_or_refused
 from support.simulate import labels_and_answers, scored_answers
 
@@ -48,7 +48,7 @@ def content(tmp_path_factory):
 
 
 def test_the_file_says_what_it_is_and_what_is_read_is_what_was_written(content, tmp_path):
-    assert content["pairsmith model"] == VERSION
+    assert content["pairsmith model"] == GP_FORMAT
     path = tmp_path / "model.json"
     path.write_text(json.dumps(content))
     SavedGP.read(path).write(tmp_path / "again.json")
@@ -85,7 +85,7 @@ def test_a_loaded_model_goes_on_with_the_parts_that_it_had(tmp_path):
     model.fit(X, comparisons=pairs[:30], outcomes=outcomes[:30]).save(tmp_path / "model.json")
     loaded = ps.BradleyTerryGP.load(tmp_path / "model.json")
     assert loaded.get_params() == model.get_params() | {"random_state": 0}  # a generator cannot be saved
-    assert tuple(model.get_params()) == tuple(sorted(PARAMETERS))
+    assert tuple(model.get_params()) == tuple(sorted(GP_PARAMETERS))
     more = loaded.with_answers(X, pairs[30:], outcomes[30:])
     assert (more.variances_["items"], more.variances_["smooth"]) == (0, 2)
 

@@ -1,4 +1,9 @@
-"""What the Gaussian-process model has learned from answers: all of it, and no more than that, is saved."""
+"""Fitting the Gaussian process: from merged answers to variances, sites and a posterior.
+
+`fit_gp` puts the model together: it learns the variances (or keeps those of an earlier fit), runs expectation
+propagation and returns a `FittedGP`, which holds everything that predictions need and everything that is saved.
+`sample_scores` draws true scores for simulations.
+"""
 
 from __future__ import annotations
 
@@ -13,154 +18,169 @@ from sklearn.exceptions import ConvergenceWarning
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.evidence import Answers
-from pairsmith.model.posterior import GapPosterior, Joint, Posterior, ScorePosterior, Sites
-from pairsmith.model.prior import PARTS, FeatureMap, Known, Parts, cheaper
-from pairsmith.model.propagation import Propagated, propagate, told_alone
-from pairsmith.model.variances import SCALES, USUAL, drawn, evaluate, learn
+from pairsmith.model.posterior import GapSpacePosterior, Posterior, ScoreSpacePosterior, Sites, WeightSpacePosterior
+from pairsmith.model.prior import PARTS, EarlierPosterior, FeatureMap, PartsForm, WeightSpaceParts, cheapest_form
+from pairsmith.model.propagation import EPResult, propagate, sites_from_cavities
+from pairsmith.model.variances import INITIAL_VARIANCES, LENGTH_SCALES, evaluate, maximise_evidence, sample_variances
 
-THRESHOLD = 4.0  # the variance of what an item's score has to exceed for its label to be the better one
-_SAMPLE = 1000  # items, and answers among them, that variances are learned from, where there are more of both
-_MOST_ANSWERS = 10_000  # that variances are learned from, however few the items are
-_GROWTH = 1.2  # variances are learned again once there are this many times as many answers
-_CLOSE = 1.0  # nats below the best evidence from which another scale is worth a search for its own variances
-_RARER = 1.0  # nats by which another scale is less likely beforehand than the usual one; few answers cannot tell
-_FINELY = 0.001  # the tolerance of expectation propagation once variances are known ...
-_UNSETTLED = 0.05  # ... and what is worth telling of where it ends before it has reached that
-_SMALL = 1500  # items up to which factorizations are faster on one thread
+THRESHOLD_VARIANCE = 4.0  # prior variance of the threshold that an item's score exceeds if its label is the better one
+_SAMPLE_SIZE = 1000  # of items, and of answers among them, that variances are learned from if there are more of both
+_MAX_ANSWERS_LEARNED_FROM = 10_000  # limits the sample however few items there are
+_RELEARN_GROWTH = 1.2  # variances are learned again once there are this many times as many answers
+_NATS_WORTH_A_SEARCH = 1.0  # another length scale this close to the best is worth a search for its own variances
+_RARE_SCALE_PENALTY = 1.0  # nats against unusual length scales; few answers cannot tell scales apart
+_FINAL_TOLERANCE = 0.001  # of expectation propagation once variances are known
+_MAX_UNWARNED_CHANGE = 0.05  # the fit warns if expectation propagation ends with a larger change than this
+_SINGLE_THREAD_ITEMS = 1500  # factorizations for this many items or fewer are faster on one thread
 
 
 @dataclass(frozen=True)
-class Learned:
-    """Variances, and the sites of the answers under them: the posterior follows from these."""
+class FittedGP:
+    """A fitted Gaussian process: the variances, the answers with their sites, and the posterior that follows."""
 
     map: FeatureMap
     variances: dict[str, float]  # of PARTS
-    scale: float  # of the smooth part
-    items: Ints  # that were compared or labelled, by their numbers, ascending
+    scale: float  # the length scale of the smooth part
+    items: Ints  # the numbers of the items that were compared or labelled, ascending
     linear: Floats  # (items, d) their linear coordinates
-    threshold: bool  # whether one more item, the last, is the threshold of labels
+    threshold: bool  # whether the threshold of labels is one more item, the last
     answers: Answers  # between `items`, by their places there
     sites: Sites
     evidence: float
-    learned_from: float  # so many answers and labels there were when the variances were learned
-    parts: Parts  # the coordinates of `items`, and of the threshold
-    posterior: Posterior  # of the scores of `items`, and of the threshold
+    learned_from: float  # the number of answers and labels when the variances were learned
+    parts: WeightSpaceParts  # of `items` and the threshold
+    posterior: WeightSpacePosterior  # of the scores of `items` and of the threshold
 
     def coordinates(self, linear: Floats) -> Floats:
-        """Psi of items: each part's coordinates times the square root of its variance."""
-        return np.hstack(_features(self.map, linear, self.variances, self.scale))
+        """Return Psi for items: each part's coordinates times the square root of its variance."""
+        return np.hstack(_scaled_coordinates(self.map, linear, self.variances, self.scale))
 
-    def numbered(self, n: int) -> Answers:
-        """The answers by the numbers of the items, of which there are n; the threshold comes after the last."""
+    def answers_by_item(self, n: int) -> Answers:
+        """Return the answers by item number, for n items; the threshold has number n."""
         number = np.append(self.items, n)
         return replace(self.answers, first=number[self.answers.first], second=number[self.answers.second])
 
     def count(self) -> int:
-        """How many answers to pairs of items these are; labels are none."""
+        """Return the number of answers to pairs of items, without labels."""
         return round(self.answers.part(self.answers.second < len(self.items)).total())
 
     @cached_property
-    def propagated(self) -> Propagated[Posterior]:
-        """The posterior, with what all other answers say of each."""
+    def propagated(self) -> EPResult[WeightSpacePosterior]:
+        """The result of expectation propagation, which has the cavities."""
         return propagate(lambda _: self.posterior, self.answers, self.sites, sweeps=1)
 
-    def still_holds(self, fixed: dict[str, float], answers: Answers) -> bool:
-        """Whether these variances will do: the same parts are asked for, and there are hardly more answers."""
+    def variances_still_valid(self, fixed: dict[str, float], answers: Answers) -> bool:
+        """Return whether the variances can be kept: the same parts are learned, from hardly more answers."""
         same = all(self.variances[name] == fixed[name] if name in fixed else self.variances[name] > 0 for name in PARTS)
-        return same and answers.total() <= _GROWTH * self.learned_from
+        return same and answers.total() <= _RELEARN_GROWTH * self.learned_from
 
     def shares(self, Psi: Floats) -> dict[str, float]:
-        """Of the variance that scores of items with these coordinates have beforehand: how much is of each part."""
+        """Return each part's share of the prior variance of the scores of items with these coordinates."""
         across = Psi.var(axis=0)
         d = self.parts.linear.shape[1]
-        found = {"linear": across[:d].sum(), "smooth": across[d:].sum(), "items": self.variances["items"]}
-        total = sum(found.values())
-        return {name: float(value / total) if total > 0 else 0.0 for name, value in found.items()}
+        variance = {"linear": across[:d].sum(), "smooth": across[d:].sum(), "items": self.variances["items"]}
+        total = sum(variance.values())
+        return {name: float(value / total) if total > 0 else 0.0 for name, value in variance.items()}
 
-    def joint(self, Psi: Floats, number: Ints) -> Joint:
-        """The posterior of the scores of items with these coordinates and, last, of the threshold.
+    def joint(self, Psi: Floats, number: Ints) -> Posterior:
+        """Return the posterior of the scores of items with these coordinates, followed by the threshold.
 
-        `number` is an item's number where it was there when the model was fitted, else -1.
+        `number` is an item's number in the fit, or -1 if it was not there.
         """
         posterior, n = self.posterior, len(Psi)
-        weights = self.parts.prior(self.variances).features.T @ posterior.pull
-        mean = np.append(Psi @ weights, 0.0)
-        spread = np.vstack([Psi @ posterior.root, np.zeros(len(posterior.root))])
-        own = np.append(np.full(n, self.variances["items"]), THRESHOLD)
+        coefficients = self.parts.prior(self.variances).features.T @ posterior.pull
+        mean = np.append(Psi @ coefficients, 0.0)
+        root = np.vstack([Psi @ posterior.root, np.zeros(len(posterior.root))])
+        unseen_variance = np.append(np.full(n, self.variances["items"]), THRESHOLD_VARIANCE)
         at = np.searchsorted(self.items, number)
-        known = (number >= 0) & (at < len(self.items))
-        known[known] = self.items[at[known]] == number[known]
-        places, rows = np.flatnonzero(known), at[known]
+        compared = (number >= 0) & (at < len(self.items))
+        compared[compared] = self.items[at[compared]] == number[compared]
+        places, rows = np.flatnonzero(compared), at[compared]
         if self.threshold:
             places, rows = np.append(places, n), np.append(rows, len(self.items))
-        mean[places], spread[places], own[places] = posterior.mean[rows], posterior.features[rows], 0.0
-        return Joint(mean, spread, own, places, posterior.effects[np.ix_(rows, rows)])
+        mean[places], root[places], unseen_variance[places] = posterior.mean[rows], posterior.features[rows], 0.0
+        return Posterior(mean, root, unseen_variance, places, posterior.effects[np.ix_(rows, rows)])
 
 
-def learn_from(
+def fit_gp(
     linear: Floats,
     map: FeatureMap,
     answers: Answers,
     threshold: bool,
     fixed: dict[str, float],
     rng: np.random.Generator,
-    previous: Learned | None = None,
-    go_on: bool = True,
-) -> Learned:
-    """What answers to pairs of these items tell.
+    previous: FittedGP | None = None,
+    reuse_posterior: bool = True,
+) -> FittedGP:
+    """Fit the Gaussian process to answers between the items with these linear coordinates.
 
-    `answers` number the items as `linear` does, and the threshold comes after the last. Variances are those `fixed`,
-    those of `previous` where it is given, or the likeliest. With `go_on`, the posterior of `previous` is the start of
-    the new one; that is wrong where the variances of `previous` were replaced, as its posterior is then of others.
+    Parameters
+    ----------
+    linear : (n, d) array
+        Linear coordinates of all items.
+    map : FeatureMap
+        Gives the smooth coordinates.
+    answers : Answers
+        By item number; the threshold has number n.
+    threshold : bool
+        Whether there are labels.
+    fixed : dict
+        Variances that are not learned.
+    rng : numpy.random.Generator
+        Draws the sample that variances are learned from.
+    previous : FittedGP, optional
+        An earlier fit whose variances are kept, and whose sites the new ones start from.
+    reuse_posterior : bool
+        Whether the posterior may be updated from the one of `previous`. It must not if the variances of `previous`
+        were replaced, because its posterior was computed under others.
     """
     n = len(linear)
     touched, place = np.unique(np.concatenate([answers.first, answers.second]), return_inverse=True)
     items = touched[touched < n]
-    own = replace(answers, first=place[: len(answers)], second=place[len(answers) :])
+    local = replace(answers, first=place[: len(answers)], second=place[len(answers) :])
     sites: Sites | None
-    known = None
+    earlier = None
     if previous is not None:
         variances, scale, learned_from = previous.variances, previous.scale, previous.learned_from
-        sites, known = _carried_over(previous, linear, answers, items, threshold, own)
+        sites, earlier = _carry_over(previous, linear, answers, items, threshold, local)
     else:
-        variances, scale, sites = _likeliest(linear[items], map, own, threshold, fixed, rng)
+        variances, scale, sites = _learn_variances(linear[items], map, local, threshold, fixed, rng)
         learned_from = answers.total()
-    known = known if go_on else None
-    with _threads(len(items)):
-        parts = parts_of(map, linear[items], threshold, variances, scale)
-        form = cheaper(parts, own)
-        found: Propagated[Posterior] | Propagated[ScorePosterior] | Propagated[GapPosterior]
-        if isinstance(form, Parts) and sites is not None and known is not None:
-            found = form.propagate_from(variances, own, sites, known, _FINELY)
+    with _blas_threads(len(items)):
+        parts = weight_space_parts(map, linear[items], threshold, variances, scale)
+        form = cheapest_form(parts, local)
+        result: EPResult[WeightSpacePosterior] | EPResult[ScoreSpacePosterior] | EPResult[GapSpacePosterior]
+        if isinstance(form, WeightSpaceParts) and sites is not None and earlier is not None and reuse_posterior:
+            result = form.propagate_from(variances, local, sites, earlier, _FINAL_TOLERANCE)
         else:
-            found = form.propagate(variances, own, sites, _FINELY)
-    if found.moving > _UNSETTLED:
+            result = form.propagate(variances, local, sites, _FINAL_TOLERANCE)
+    if result.max_change > _MAX_UNWARNED_CHANGE:
         warnings.warn(
-            f"the posterior has not settled: a difference of two scores still moves by {found.moving:.2g} of its"
+            f"the posterior has not settled: a difference of two scores still moves by {result.max_change:.2g} of its"
             " standard deviation; scores and intervals are rough, so look for answers with extreme weights",
             ConvergenceWarning,
             stacklevel=4,
         )
-    posterior = (
-        found.posterior if isinstance(found.posterior, Posterior) else posterior_of(parts, variances, own, found.sites)
-    )
-    return Learned(
+    posterior = result.posterior
+    if not isinstance(posterior, WeightSpacePosterior):
+        posterior = weight_space_posterior(parts, variances, local, result.sites)
+    return FittedGP(
         map,
         variances,
         scale,
         items,
         linear[items],
         threshold,
-        own,
-        found.sites,
-        found.evidence,
+        local,
+        result.sites,
+        result.evidence,
         learned_from,
         parts,
         posterior,
     )
 
 
-def _likeliest(
+def _learn_variances(
     linear: Floats,
     map: FeatureMap,
     answers: Answers,
@@ -168,135 +188,152 @@ def _likeliest(
     fixed: dict[str, float],
     rng: np.random.Generator,
 ) -> tuple[dict[str, float], float, Sites | None]:
-    """The variances and the scale of the smooth part that the answers speak for; the sites of all answers, if known."""
-    start = USUAL | fixed
+    """Return the likeliest variances and length scale, and the sites of the answers unless only a sample was used."""
+    start = INITIAL_VARIANCES | fixed
     free = tuple(name for name in PARTS if name not in fixed)
     if len(answers) == 0 or not free:
-        return start, SCALES[0], None
-    there = len(answers)
-    if there > _SAMPLE and (len(linear) > _SAMPLE or there > _MOST_ANSWERS):
-        linear, answers, threshold = _some(linear, answers, threshold, rng)
-    scale = SCALES[0]
-    with _threads(len(linear)):
-        best = learn(cheaper(parts_of(map, linear, threshold, start, scale), answers), answers, start, free)
+        return start, LENGTH_SCALES[0], None
+    n_answers = len(answers)
+    if n_answers > _SAMPLE_SIZE and (len(linear) > _SAMPLE_SIZE or n_answers > _MAX_ANSWERS_LEARNED_FROM):
+        linear, answers, threshold = _sample_answers(linear, answers, threshold, rng)
+    scale = LENGTH_SCALES[0]
+
+    def form_at(scale: float) -> PartsForm:
+        return cheapest_form(weight_space_parts(map, linear, threshold, start, scale), answers)
+
+    with _blas_threads(len(linear)):
+        best = maximise_evidence(form_at(scale), answers, start, free)
         if start["smooth"] > 0 and "smooth" in free:
-            # At other scales of the smooth part the variances are about the same: one look tells whether to go on. But
-            # where this scale was so wrong that all was taken for noise, they are not, and it is worth a start anew.
-            others = {other: cheaper(parts_of(map, linear, threshold, start, other), answers) for other in SCALES[1:]}
-            same, anew = (
-                [(other, evaluate(parts, answers, variances, best.found.sites)) for other, parts in others.items()]
+            # The best variances are similar at all length scales, so one evaluation tells whether another scale is
+            # worth a search. They are not similar if this scale is so wrong that everything was taken for noise; then
+            # the search at another scale has to begin from the initial variances.
+            others = {other: form_at(other) for other in LENGTH_SCALES[1:]}
+            from_best, from_start = (
+                [(other, evaluate(parts, answers, variances, best.result.sites)) for other, parts in others.items()]
                 for variances in (best.variances, start)
             )
-            close = best.worth - _CLOSE
-            noise = best.found.evidence < -np.log(2) * answers.total() + _CLOSE
-            looks = [look for look in [max(same, key=lambda look: look[1].worth)] if look[1].worth > close]
-            looks += [look for look in anew if noise or look[1].worth > close]
-            most = best.worth
-            for other, found in looks:
-                again = learn(others[other], answers, found.variances, free, found.found.sites)
-                if again.worth - _RARER > most:
-                    best, scale, most = again, other, again.worth - _RARER
-    return best.variances, scale, None if len(answers) < there else best.found.sites
+            worth_a_search = best.log_density - _NATS_WORTH_A_SEARCH
+            all_noise = best.result.evidence < -np.log(2) * answers.total() + _NATS_WORTH_A_SEARCH
+            likeliest = max(from_best, key=lambda candidate: candidate[1].log_density)
+            candidates = [likeliest] if likeliest[1].log_density > worth_a_search else []
+            candidates += [one for one in from_start if all_noise or one[1].log_density > worth_a_search]
+            best_penalised = best.log_density
+            for other, evaluation in candidates:
+                again = maximise_evidence(others[other], answers, evaluation.variances, free, evaluation.result.sites)
+                if again.log_density - _RARE_SCALE_PENALTY > best_penalised:
+                    best, scale, best_penalised = again, other, again.log_density - _RARE_SCALE_PENALTY
+    return best.variances, scale, None if len(answers) < n_answers else best.result.sites
 
 
-def _some(linear: Floats, answers: Answers, threshold: bool, rng: np.random.Generator) -> tuple[Floats, Answers, bool]:
-    """The answers among some of the items, drawn at random, so that items still meet more than once.
+def _sample_answers(
+    linear: Floats, answers: Answers, threshold: bool, rng: np.random.Generator
+) -> tuple[Floats, Answers, bool]:
+    """Return the answers among a random sample of items, so that items still meet more than once.
 
-    As many items as it takes for _SAMPLE of both, or fewer where these gave more than _MOST_ANSWERS. All answers are
-    better: a design asks about what the answers before left open, and without those its answers are taken for noise.
-    Variances learned from a half of 2,400 answers to 300 items were too small by half, and the doubt too large.
+    The sample has as many items as it takes for _SAMPLE_SIZE items and answers, or fewer if those gave more than
+    _MAX_ANSWERS_LEARNED_FROM answers. All answers would be better: designed pairs ask about what earlier answers left
+    open, and without those answers theirs look like noise. So a sample of designed answers makes the variances too
+    small and the doubt too large.
     """
     n = len(linear)
     order = np.append(rng.permutation(n), -1)
-    when = np.empty(n + 1)  # an item joins; the threshold is there from the beginning
-    when[order] = np.append(np.arange(n), -1)
-    complete = np.maximum(when[answers.first], when[answers.second])
-    by_answers = np.sort(complete)
-    last = max(by_answers[_SAMPLE], _SAMPLE - 1)
-    if len(answers) > _MOST_ANSWERS:
-        last = min(last, by_answers[_MOST_ANSWERS])
-    kept = np.flatnonzero(complete <= last)
-    chosen = answers.part(kept)
-    touched, place = np.unique(np.concatenate([chosen.first, chosen.second]), return_inverse=True)
-    chosen = replace(chosen, first=place[: len(kept)], second=place[len(kept) :])
-    return linear[touched[touched < n]], chosen, threshold and bool(touched[-1] == n)
+    joins_at = np.empty(n + 1)  # position of an item in the random order; the threshold is there from the beginning
+    joins_at[order] = np.append(np.arange(n), -1)
+    complete_at = np.maximum(joins_at[answers.first], joins_at[answers.second])
+    by_position = np.sort(complete_at)
+    last = max(by_position[_SAMPLE_SIZE], _SAMPLE_SIZE - 1)
+    if len(answers) > _MAX_ANSWERS_LEARNED_FROM:
+        last = min(last, by_position[_MAX_ANSWERS_LEARNED_FROM])
+    kept = np.flatnonzero(complete_at <= last)
+    sample = answers.part(kept)
+    touched, place = np.unique(np.concatenate([sample.first, sample.second]), return_inverse=True)
+    sample = replace(sample, first=place[: len(kept)], second=place[len(kept) :])
+    return linear[touched[touched < n]], sample, threshold and bool(touched[-1] == n)
 
 
-def _features(map: FeatureMap, linear: Floats, variances: dict[str, float], scale: float) -> list[Floats]:
+def _scaled_coordinates(map: FeatureMap, linear: Floats, variances: dict[str, float], scale: float) -> list[Floats]:
+    """Return the coordinates of the linear and the smooth part, times the square roots of their variances."""
     smooth = map.smooth(linear, scale) if variances["smooth"] > 0 and linear.shape[1] else np.zeros((len(linear), 0))
-    straight = linear if variances["linear"] > 0 else linear[:, :0]
-    smooth *= np.sqrt(variances["smooth"])  # nobody else has it, and of many items it is large
-    return [np.sqrt(variances["linear"]) * straight, smooth]
+    linear = linear if variances["linear"] > 0 else linear[:, :0]
+    smooth *= np.sqrt(variances["smooth"])  # in place: the array is fresh, and large for many items
+    return [np.sqrt(variances["linear"]) * linear, smooth]
 
 
-def parts_of(map: FeatureMap, linear: Floats, threshold: bool, variances: dict[str, float], scale: float) -> Parts:
-    """The coordinates of items, and last of the threshold, without the parts that are switched off."""
+def weight_space_parts(
+    map: FeatureMap, linear: Floats, threshold: bool, variances: dict[str, float], scale: float
+) -> WeightSpaceParts:
+    """Return the coordinates of items, followed by the threshold, without parts whose variance is 0."""
     units = {name: float(variances[name] > 0) for name in PARTS}
-    straight, smooth = _features(map, linear, units, scale)
+    linear, smooth = _scaled_coordinates(map, linear, units, scale)
     if not threshold:
-        return Parts(straight, smooth)
-    straight, smooth = (np.vstack([part, np.zeros(part.shape[1])]) for part in (straight, smooth))
-    return Parts(straight, smooth, np.array([THRESHOLD]))
+        return WeightSpaceParts(linear, smooth)
+    linear, smooth = (np.vstack([part, np.zeros(part.shape[1])]) for part in (linear, smooth))
+    return WeightSpaceParts(linear, smooth, np.array([THRESHOLD_VARIANCE]))
 
 
-def posterior_of(parts: Parts, variances: dict[str, float], answers: Answers, sites: Sites) -> Posterior:
-    """Of the scores of the items that were compared, and of the threshold."""
-    with _threads(len(parts.linear)):
-        return Posterior.of(parts.prior(variances), answers, sites)
+def weight_space_posterior(
+    parts: WeightSpaceParts, variances: dict[str, float], answers: Answers, sites: Sites
+) -> WeightSpacePosterior:
+    """Return the posterior of the scores of the compared items and of the threshold."""
+    with _blas_threads(len(parts.linear)):
+        return WeightSpacePosterior.from_sites(parts.prior(variances), answers, sites)
 
 
-def _carried_over(
-    previous: Learned, linear: Floats, answers: Answers, items: Ints, threshold: bool, own: Answers
-) -> tuple[Sites, Known | None]:
-    """The sites that answers had before; new ones begin with what they tell beside all that was known.
+def _carry_over(
+    previous: FittedGP, linear: Floats, answers: Answers, items: Ints, threshold: bool, local: Answers
+) -> tuple[Sites, EarlierPosterior | None]:
+    """Return sites to start from, and the earlier posterior unless it counts answers that are gone.
 
-    And the posterior of before, or None where it counted answers that are gone.
-    `answers` number the items as `linear` does, `own` are the same by their places in `items`.
+    Answers that `previous` had keep their sites. New answers start with the site that they would have as the only new
+    one. `answers` number the items as `linear` does, and `local` numbers them by their places in `items`.
     """
 
-    def codes(own: Answers, numbers: Ints, last: bool) -> Ints:
-        named = np.append(numbers, -1) if last else numbers
-        return named[own.first] * (1 << 31) + named[own.second]
+    def pair_codes(local: Answers, numbers: Ints, has_threshold: bool) -> Ints:
+        number = np.append(numbers, -1) if has_threshold else numbers
+        return number[local.first] * (1 << 31) + number[local.second]
 
-    before, now = codes(previous.answers, previous.items, previous.threshold), codes(own, items, threshold)
+    before = pair_codes(previous.answers, previous.items, previous.threshold)
+    now = pair_codes(local, items, threshold)
     order = np.argsort(before, kind="stable")
     at = np.minimum(np.searchsorted(before[order], now), max(0, len(before) - 1))
     same = before[order][at] == now if len(before) else np.zeros(len(now), dtype=bool)
-    tau, nu = np.empty(len(own)), np.empty(len(own))
+    tau, nu = np.empty(len(local)), np.empty(len(local))
     tau[same], nu[same] = previous.sites.tau[order][at[same]], previous.sites.nu[order][at[same]]
     new = answers.part(~same)
     number, place = np.unique(np.concatenate([new.first, new.second, [len(linear)]]), return_inverse=True)
-    joint = previous.joint(previous.coordinates(linear[number[:-1]]), number[:-1])
-    mean, variance = joint.gaps(place[: len(new)], place[len(new) : -1])
-    tau[~same], nu[~same] = told_alone(mean, variance, new)
+    posterior = previous.joint(previous.coordinates(linear[number[:-1]]), number[:-1])
+    mean, variance = posterior.gaps(place[: len(new)], place[len(new) : -1])
+    tau[~same], nu[~same] = sites_from_cavities(mean, variance, new)
     if np.count_nonzero(same) < len(before) or previous.threshold != threshold:
         return Sites(tau, nu), None
-    places = np.searchsorted(items, np.append(previous.items, len(linear)) if threshold else previous.items)
-    return Sites(tau, nu), Known(previous.posterior, places, np.where(same, tau, 0.0))
+    rows = np.searchsorted(items, np.append(previous.items, len(linear)) if threshold else previous.items)
+    return Sites(tau, nu), EarlierPosterior(previous.posterior, rows, np.where(same, tau, 0.0))
 
 
-def _threads(items: int) -> AbstractContextManager[None]:
-    return single_threaded_blas() if items <= _SMALL else nullcontext()
-
-
-def imagined_scores(
-    learned: Learned, linear: Floats, free: tuple[str, ...], rng: np.random.Generator, count: int
+def sample_scores(
+    fitted: FittedGP, linear: Floats, free: tuple[str, ...], rng: np.random.Generator, count: int
 ) -> Floats:
-    """(count, n) scores of all n items that the model was fitted to, of which these are the linear coordinates.
+    """Draw (count, n) scores of all n items of the fit from the posterior, the variances included.
 
-    Variances that are not `free` are taken for known; with no answers at all, all are those that the model assumes.
+    The posterior of the scores takes the variances for known, but few answers hardly determine them, and they matter
+    most for how soon an order will be known. So each draw first draws the `free` variances, and then the scores given
+    these. Without answers the variances are those that the model assumes. `linear` holds the items' linear coordinates.
     """
-    n, answers = len(linear), learned.numbered(len(linear))
-    unknown = [name for name in free if learned.variances[name] > 0] if len(answers) else []
+    n, answers = len(linear), fitted.answers_by_item(len(linear))
+    unknown = [name for name in free if fitted.variances[name] > 0] if len(answers) else []
     if not unknown:
-        return learned.joint(learned.coordinates(linear), np.arange(n)).without_last().draws(rng, count)
-    parts = cheaper(
-        parts_of(learned.map, learned.linear, learned.threshold, learned.variances, learned.scale), learned.answers
+        return fitted.joint(fitted.coordinates(linear), np.arange(n)).without_last().draws(rng, count)
+    parts = cheapest_form(
+        weight_space_parts(fitted.map, fitted.linear, fitted.threshold, fitted.variances, fitted.scale), fitted.answers
     )
-    variances = drawn(parts, learned.answers, learned.variances, tuple(unknown), learned.sites, rng, count)
-    found = np.empty((count, n))
-    for at, own in enumerate(variances):
-        under = replace(learned, variances=own)
-        under = learn_from(linear, learned.map, answers, learned.threshold, {}, rng, under, go_on=False)
-        found[at] = under.joint(under.coordinates(linear), np.arange(n)).without_last().draws(rng, 1)[0]
-    return found
+    draws = sample_variances(parts, fitted.answers, fitted.variances, tuple(unknown), fitted.sites, rng, count)
+    scores = np.empty((count, n))
+    for at, variances in enumerate(draws):
+        start = replace(fitted, variances=variances)
+        under = fit_gp(linear, fitted.map, answers, fitted.threshold, {}, rng, start, reuse_posterior=False)
+        scores[at] = under.joint(under.coordinates(linear), np.arange(n)).without_last().draws(rng, 1)[0]
+    return scores
+
+
+def _blas_threads(items: int) -> AbstractContextManager[None]:
+    return single_threaded_blas() if items <= _SINGLE_THREAD_ITEMS else nullcontext()
