@@ -52,7 +52,7 @@ def test_invalid_input_is_refused(given, message):
 
 
 @pytest.mark.filterwarnings("error")
-def test_numbers_that_overflow_are_refused_by_their_column():
+def test_overflowing_features_are_refused_with_the_name_of_their_column():
     X = pd.DataFrame({"a": np.arange(4.0), "b": 1e160 * np.arange(4)})
     answers = {"comparisons": [(0, 1), (1, 2), (2, 3)], "outcomes": [-1, -1, 1]}
     for model in (ps.BradleyTerry(), ps.BradleyTerryCV()):
@@ -65,7 +65,7 @@ def test_numbers_that_overflow_are_refused_by_their_column():
         ps.BradleyTerryGP().fit(np.column_stack([X["a"], [-1.7e308, 0, 1, 1.7e308]]), **answers)
 
 
-def test_of_two_words_somebody_has_to_say_which_is_better():
+def test_word_labels_need_better():
     X, data = labels_and_answers()
     labeled, y = data["labeled"], data["y"]
     right = ps.BradleyTerry().fit(X, y, labeled=labeled)
@@ -74,11 +74,11 @@ def test_of_two_words_somebody_has_to_say_which_is_better():
         for model in (ps.BradleyTerry(), ps.BradleyTerryCV([1.0])):
             with pytest.raises(ValueError, match=r"'high' and 'low' are words.*better='high'.*-1 and \+1"):
                 model.fit(X, given, labeled=labeled)
-        told = ps.BradleyTerry(better="high").fit(X, given, labeled=labeled)
-        np.testing.assert_array_equal(told.coef_, right.coef_)
-        assert told.classes_.tolist() == ["low", "high"]
-        assert set(told.predict(X)) == {"low", "high"}
-        assert told.score(X, told.predict(X)) == 1
+        model = ps.BradleyTerry(better="high").fit(X, given, labeled=labeled)
+        np.testing.assert_array_equal(model.coef_, right.coef_)
+        assert model.classes_.tolist() == ["low", "high"]
+        assert set(model.predict(X)) == {"low", "high"}
+        assert model.score(X, model.predict(X)) == 1
     turned = ps.BradleyTerry(better="low").fit(X, words, labeled=labeled)
     np.testing.assert_allclose(turned.coef_, -right.coef_)
     chosen = ps.BradleyTerryCV([1.0], better="high").fit(X, words, labeled=labeled)
@@ -87,7 +87,7 @@ def test_of_two_words_somebody_has_to_say_which_is_better():
         ps.BradleyTerry(better="best").fit(X, words, labeled=labeled)
 
 
-def test_of_two_numbers_the_greater_is_better_unless_said_otherwise():
+def test_greater_number_is_better_by_default():
     X, data = labels_and_answers()
     labeled, y = data["labeled"], data["y"]
     right = ps.BradleyTerry().fit(X, y, labeled=labeled)
@@ -116,7 +116,7 @@ def test_of_two_numbers_the_greater_is_better_unless_said_otherwise():
         (5, 5, [0, 5]),
     ],
 )
-def test_a_single_class_is_the_better_or_not(label, better, classes):
+def test_single_class_is_completed_where_that_is_safe(label, better, classes):
     estimator = ps.BradleyTerry(better=better)
     if (label, better) in (("bad", "good"), (3, 5)):  # which may be a slip of the pen
         with pytest.warns(UserWarning, match=f"no label is {better!r}: all are {label!r}, and count as the worse"):
@@ -130,7 +130,7 @@ def test_a_single_class_is_the_better_or_not(label, better, classes):
             ps.BradleyTerry(better=wrong).fit(np.eye(3), [single], labeled=[0])
 
 
-def test_a_weight_is_so_many_answers_and_a_tie_half_a_win_each_way():
+def test_weights_repeat_answers_and_ties_count_half_a_win_each_way():
     X, data = labels_and_answers()
     pairs, outcomes = data["comparisons"], data["outcomes"]
     times = np.random.default_rng(0).integers(0, 4, len(pairs))
@@ -145,7 +145,7 @@ def test_a_weight_is_so_many_answers_and_a_tie_half_a_win_each_way():
     np.testing.assert_allclose(turned.coef_, straight.coef_, rtol=1e-7)
 
 
-def test_rows_are_features_of_labels_and_differences_of_answers():
+def test_regression_rows_are_features_for_labels_and_differences_for_answers():
     X = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0]])
     found = regression_data(
         ps.BradleyTerry(), X, [1, -1], [2, 0], [(2, 1), (0, 1), (1, 0)], [0, -1, 1], [1, 2, 3, 4, 5]
@@ -168,7 +168,7 @@ def test_rows_are_features_of_labels_and_differences_of_answers():
     assert found.subset(np.ones(6, dtype=bool))[0] is found.rows
 
 
-def test_more_rows_than_fit_the_cache():
+def test_regression_rows_are_right_beyond_one_cache_block():
     rng = np.random.default_rng(0)
     X, labeled = rng.standard_normal((50, 3)), rng.integers(50, size=3000)
     pairs = np.column_stack([rng.integers(25, size=2500), rng.integers(25, 50, size=2500)])
@@ -187,7 +187,7 @@ def checked(**arguments):
     return check_input(model, X, *(defaults | arguments).values(), allow_empty=True)
 
 
-def test_a_pair_is_there_once_whichever_way_round_it_was_asked():
+def test_merging_combines_answers_to_a_pair_in_either_order():
     pairs, outcomes = [(4, 1), (1, 4), (0, 2), (1, 4), (3, 5)], [1, 1, 0, -1, 1]
     merged = merge_answers(checked(comparisons=pairs, outcomes=outcomes))
     answers, places = merged.answers, merged.places
@@ -203,7 +203,7 @@ def test_a_pair_is_there_once_whichever_way_round_it_was_asked():
         assert there == ((j, i) if places.swapped[e] else (i, j))
 
 
-def test_raters_keep_their_answers_and_the_side_apart():
+def test_merging_separates_raters_and_sides():
     pairs, outcomes = [(4, 1), (1, 4), (4, 1)], [1, 1, -1]
     merged = merge_answers(checked(comparisons=pairs, outcomes=outcomes), ["b", "a", "b"], shown_first=[4, 1, 4])
     answers = merged.answers
@@ -225,7 +225,7 @@ def test_raters_keep_their_answers_and_the_side_apart():
         pd.Series([4, 1, None, -1], dtype="Int64"),
     ],
 )
-def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number(shown_first):
+def test_item_shown_first_comes_first_and_otherwise_the_smaller_number(shown_first):
     pairs, outcomes = [(4, 1), (4, 1), (4, 1), (1, 4)], [1, 1, 1, 1]
     merged = merge_answers(checked(comparisons=pairs, outcomes=outcomes), ["a"] * 4, shown_first)
     answers, side = merged.answers, merged.side
@@ -247,12 +247,12 @@ def test_an_item_comes_first_where_it_was_shown_first_and_else_by_its_number(sho
         (["a", "b"], np.ma.array([4, 1], mask=[True, False]), "shown_first is a masked array"),
     ],
 )
-def test_what_was_shown_first_is_checked(raters, shown_first, message):
+def test_invalid_shown_first_is_refused(raters, shown_first, message):
     with pytest.raises(ValueError, match=message):
         merge_answers(checked(comparisons=[(4, 1), (1, 3)], outcomes=[1, 1]), raters, shown_first)
 
 
-def test_labels_are_answers_about_the_threshold_and_weights_of_zero_are_nothing():
+def test_labels_become_answers_about_the_threshold_and_zero_weights_are_dropped():
     weights = [1.0, 0.0, 2.0]  # of the two labels and the answer
     arguments = checked(y=[1, 0], labeled=[3, 5], comparisons=[(0, 1)], outcomes=[-1], sample_weight=weights)
     merged = merge_answers(arguments)
@@ -264,7 +264,7 @@ def test_labels_are_answers_about_the_threshold_and_weights_of_zero_are_nothing(
     assert merged.places.index.tolist() == [0]
 
 
-def test_islands_are_counted_without_items_that_were_never_compared():
+def test_island_warning_ignores_items_without_answers():
     answers = merge_answers(checked(comparisons=[(0, 1), (1, 2), (3, 4)], outcomes=[1, 1, 1])).answers
     with pytest.warns(UserWarning, match="in 2 islands"):
         warn_of_islands(answers, 6)
@@ -282,11 +282,11 @@ def table(ids, rows=slice(None)):
     return pd.DataFrame({"id": list(ids), "a": rng.standard_normal(N)}).iloc[rows]
 
 
-def fitted(frame):
+def fit(frame):
     return ps.BradleyTerryGP().fit(frame, comparisons=PAIRS, outcomes=OUTCOMES)
 
 
-QUESTIONS = {
+METHODS = {
     "rank": lambda model, X: model.rank(X),
     "rank in groups": lambda model, X: model.rank(X, groups=["g"] * len(X)),
     "rank by": lambda model, X: model.rank(X, by=list("abcde") * (len(X) // 5)),
@@ -299,13 +299,13 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 @pytest.mark.parametrize("rows", [slice(None), slice(10)])
-def test_ids_of_another_type_are_told_by_every_question(ask, rows):
-    model = fitted(table(range(N)))
-    with pytest.warns(UserWarning, match="ids are") as told:
-        ask(model, table(map(str, range(N)), rows))
-    (message,) = {str(warning.message) for warning in told}
+def test_every_method_warns_of_ids_of_another_type(method, rows):
+    model = fit(table(range(N)))
+    with pytest.warns(UserWarning, match="ids are") as caught:
+        method(model, table(map(str, range(N)), rows))
+    (message,) = {str(warning.message) for warning in caught}
     assert message.startswith("X's ids are text, the model's are whole numbers: '0' is not 0. The model knows 0 of")
 
 
@@ -328,14 +328,14 @@ def test_ids_of_another_type_are_told_by_every_question(ask, rows):
         ([*range(N - 1), "x"], [*map(str, range(N - 1)), "x"], "'0' is not 0. The model knows 1 of the 15 items"),
     ],
 )
-def test_the_cause_is_named(model_ids, ids, message):
-    model = fitted(table(model_ids))
+def test_warning_names_how_the_ids_differ(model_ids, ids, message):
+    model = fit(table(model_ids))
     with pytest.warns(UserWarning, match=message):
         model.rank(table(ids))
 
 
-def test_new_items_are_no_cause_for_a_warning():
-    model = fitted(table([f"i{at}" for at in range(N)]))
+def test_new_items_cause_no_warning_unless_as_many_as_in_the_fit():
+    model = fit(table([f"i{at}" for at in range(N)]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.rank(table([f"new{at}" for at in range(N)], slice(10)))
@@ -345,8 +345,8 @@ def test_new_items_are_no_cause_for_a_warning():
         model.rank(table([f"new{at}" for at in range(N)]))  # as many: probably the same items
 
 
-def test_a_model_of_the_same_items_names_the_cause_in_its_error():
-    model = fitted(table(range(N)))
+def test_error_about_other_items_names_how_the_ids_differ():
+    model = fit(table(range(N)))
     text = table(map(str, range(N)))
     cause = "in that order; X's ids are text, the model's are whole numbers: '0' is not 0"
     with pytest.raises(ValueError, match=cause):
@@ -355,26 +355,26 @@ def test_a_model_of_the_same_items_names_the_cause_in_its_error():
         ps.forecast(text, model=model, simulations=2, answers=[5])
 
 
-@pytest.mark.parametrize("ask", [*QUESTIONS, "known"])
-def test_ids_that_are_not_unique_are_refused_after_the_fit_too(ask):
+@pytest.mark.parametrize("method", [*METHODS, "known"])
+def test_duplicate_ids_are_refused_after_the_fit_too(method):
     X = table([f"i{at}" for at in range(N)])
-    model = fitted(X)
-    ask = QUESTIONS.get(ask, lambda model, X: model.known(X))
+    model = fit(X)
+    method = METHODS.get(method, lambda model, X: model.known(X))
     for ids in (["i0"] * N, [None, *X["id"][1:]]):
         with pytest.raises(ValueError, match=r"X has (more than one item with the id 'i0'; ids must|no id at row 0)"):
-            ask(model, X.assign(id=ids))
+            method(model, X.assign(id=ids))
 
 
-def test_a_linear_model_goes_by_features_alone_and_takes_an_item_twice():
+def test_linear_model_accepts_an_item_twice():
     X = table(range(N))
     model = ps.BradleyTerry().fit(X, comparisons=PAIRS, outcomes=OUTCOMES)
     assert model.rank(X.iloc[[0, 0]]).index.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("argument", ["groups", "by"])
-def test_a_series_of_the_same_ids_in_another_order_is_refused(argument):
+def test_series_with_the_ids_in_another_order_is_refused(argument):
     X = table([f"i{at}" for at in range(N)])
-    model, makers = fitted(X), pd.Series(list("abc") * 5, index=X["id"])
+    model, makers = fit(X), pd.Series(list("abc") * 5, index=X["id"])
     expected = model.rank(X, **{argument: makers.tolist()})
     for aligned in (makers, makers.reset_index(drop=True), pd.Series(makers.tolist(), index=X.index)):
         pd.testing.assert_frame_equal(model.rank(X, **{argument: aligned}), expected)
@@ -384,4 +384,4 @@ def test_a_series_of_the_same_ids_in_another_order_is_refused(argument):
         model.certainty(X, makers[::-1])
     numbered = table(range(N))
     shuffled = numbered.sample(frac=1, random_state=0).assign(id=range(N))  # the column goes with its table's rows
-    fitted(numbered).rank(shuffled, **{argument: makers.set_axis(shuffled.index)})
+    fit(numbered).rank(shuffled, **{argument: makers.set_axis(shuffled.index)})

@@ -29,85 +29,85 @@ def answers_of(pairs, seed=0):
     return Answers(*np.asarray(pairs).T, won, 1 - won, np.ones(len(pairs)), np.zeros(len(pairs)))
 
 
-def learned_from(answers, threshold=False, previous=None):
+def fit(answers, threshold=False, previous=None):
     return fit_gp(LINEAR, MAP, answers, threshold, FIXED, np.random.default_rng(0), previous)
 
 
-def test_a_posterior_that_has_not_settled_is_told_of(monkeypatch):
+def test_fit_warns_if_propagation_has_not_converged(monkeypatch):
     answers = answers_of([np.random.default_rng(seed).choice(N, 2, replace=False) for seed in range(60)])
-    learned_from(answers)  # without a warning, which would be an error
+    fit(answers)  # without a warning, which would be an error
     monkeypatch.setattr(prior, "propagate", partial(prior.propagate, sweeps=1))
     with pytest.warns(ConvergenceWarning, match="has not settled: a difference of two scores still moves by 0"):
-        learned_from(answers)
+        fit(answers)
 
 
-def test_the_posterior_of_any_items_is_that_of_all_of_them_written_out():
-    """Items compared, not compared, never seen, and the threshold: by one dense formula over all their scores."""
+def test_posterior_of_any_items_matches_the_dense_formula():
+    """The items are compared, not compared or new, and the threshold comes last."""
     rng = np.random.default_rng(1)
     pairs = [*(rng.choice(15, 2, replace=False) for _ in range(30)), (3, N), (7, N)]
-    learned = learned_from(answers_of(pairs), threshold=True)
+    fitted = fit(answers_of(pairs), threshold=True)
     new = MAP.linear(rng.standard_normal((4, D)))
     linear, number = np.vstack([LINEAR[[3, 20, 7]], new]), np.array([3, 20, 7, -1, -1, -1, -1])
-    joint = learned.joint(learned.coordinates(linear), number)
+    posterior = fitted.joint(fitted.coordinates(linear), number)
 
     everyone = np.vstack([LINEAR, new])
-    smooth = MAP.smooth(everyone, learned.scale)
+    smooth = MAP.smooth(everyone, fitted.scale)
     K = FIXED["linear"] * everyone @ everyone.T + FIXED["smooth"] * smooth @ smooth.T
     K += FIXED["items"] * np.eye(len(everyone))
     K = np.block([[K, np.zeros((len(K), 1))], [np.zeros((1, len(K))), np.array([[THRESHOLD_VARIANCE]])]])
-    place = np.append(learned.items, len(K) - 1)
-    B = np.zeros((len(learned.answers), len(K)))
-    B[np.arange(len(B)), place[learned.answers.first]] = 1
-    B[np.arange(len(B)), place[learned.answers.second]] = -1
-    L = B.T @ np.diag(learned.sites.tau) @ B
+    place = np.append(fitted.items, len(K) - 1)
+    B = np.zeros((len(fitted.answers), len(K)))
+    B[np.arange(len(B)), place[fitted.answers.first]] = 1
+    B[np.arange(len(B)), place[fitted.answers.second]] = -1
+    L = B.T @ np.diag(fitted.sites.tau) @ B
     covariance = np.linalg.solve(np.eye(len(K)) + K @ L, K)
-    mean = covariance @ B.T @ learned.sites.nu
+    mean = covariance @ B.T @ fitted.sites.nu
     wanted = np.array([3, 20, 7, N, N + 1, N + 2, N + 3, N + 4])
-    np.testing.assert_allclose(joint.mean, mean[wanted], atol=1e-8)
+    np.testing.assert_allclose(posterior.mean, mean[wanted], atol=1e-8)
     every = np.arange(8)
-    np.testing.assert_allclose(joint.covariance(every, every), covariance[np.ix_(wanted, wanted)], atol=1e-8)
+    np.testing.assert_allclose(posterior.covariance(every, every), covariance[np.ix_(wanted, wanted)], atol=1e-8)
 
 
-def test_what_was_learned_before_is_a_start_and_not_an_answer():
+def test_warm_and_cold_fits_agree():
     rng = np.random.default_rng(2)
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(60)])
     pairs = np.unique(np.sort(pairs, axis=1), axis=0)
     first, both = answers_of(pairs[:30]), answers_of(pairs)
     both.won[:30], both.lost[:30] = first.won, first.lost
-    again = learned_from(both, previous=learned_from(first))
-    cold = learned_from(both)
+    again = fit(both, previous=fit(first))
+    cold = fit(both)
     np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
     assert again.evidence == pytest.approx(cold.evidence, abs=1e-3)
 
 
-def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
+def test_few_new_answers_update_the_earlier_posterior(monkeypatch):
     rng = np.random.default_rng(3)
     pairs = rng.permutation(np.column_stack(np.triu_indices(N, 1)))
     pairs = np.vstack([pairs[(pairs != 4).all(axis=1)], [[4, 9]]])  # only the last answer is about item 4
-    moved = []
+    updates = []
     monkeypatch.setattr(fitting, "cheapest_form", lambda parts, _answers: parts)  # as it is where items are many
     monkeypatch.setattr(
         WeightSpacePosterior,
         "updated",
-        lambda self, *given, move=WeightSpacePosterior.updated: moved.append(move(self, *given)) or moved[-1],
+        lambda self, *given, move=WeightSpacePosterior.updated: updates.append(move(self, *given)) or updates[-1],
     )
     both = answers_of(pairs)
     first = both.part(np.arange(len(pairs) - 2))
     label = answers_of([(0, N)])
     for before, after in ((first, both), (first.joined(label), both.joined(label))):
         threshold = len(after) > len(both)
-        previous = learned_from(before, threshold)
-        moved.clear()
-        again, cold = learned_from(after, threshold, previous), learned_from(after, threshold)
-        assert moved
+        previous = fit(before, threshold)
+        updates.clear()
+        again, cold = fit(after, threshold, previous), fit(after, threshold)
+        assert updates
         np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
         np.testing.assert_allclose(again.posterior.effects, cold.posterior.effects, atol=2e-3)
         assert again.evidence == pytest.approx(cold.evidence, abs=1e-3)
         # Where answers are gone, there is no posterior to go on from.
-        moved.clear()
+        updates.clear()
         fewer = before.part(np.arange(5, len(before)))
-        again, cold = learned_from(fewer, threshold, previous), learned_from(fewer, threshold)
-        assert not moved
+        again, cold = fit(fewer, threshold, previous), fit(fewer, threshold)
+        assert not updates
         np.testing.assert_allclose(again.posterior.mean, cold.posterior.mean, atol=2e-3)
 
 
@@ -119,7 +119,7 @@ def test_a_few_more_answers_move_the_posterior_that_is_there(monkeypatch):
         (300, 20_000, (205, 220), (10_000, 10_200)),  # few items that gave too many
     ],
 )
-def test_a_sample_of_many_answers_is_of_items_that_meet_again(n, count, items, answers):
+def test_sample_of_answers_keeps_items_that_meet_often(n, count, items, answers):
     rng = np.random.default_rng(3)
     first = rng.integers(n, size=count)
     pairs = np.column_stack([first, (first + rng.integers(1, n, size=count)) % n])
@@ -132,8 +132,8 @@ def test_a_sample_of_many_answers_is_of_items_that_meet_again(n, count, items, a
     assert often.mean() > 2 * len(some) / n  # so often an item would be in as many answers drawn at random
 
 
-def test_variances_are_learned_from_all_answers_to_items_that_are_not_too_many():
-    """Without features nothing but a sample would depend on the random numbers."""
+def test_variances_use_all_answers_about_few_items():
+    """Without features only a sample would depend on the random numbers."""
     rng = np.random.default_rng(4)
     first = rng.integers(80, size=1500)
     pairs = np.column_stack([first, (first + rng.integers(1, 80, size=1500)) % 80])
@@ -144,8 +144,8 @@ def test_variances_are_learned_from_all_answers_to_items_that_are_not_too_many()
     assert one.variances_ == other.variances_
 
 
-def test_after_thousands_of_designed_answers_as_much_is_claimed_as_is_wrong():
-    """Designed answers make sense beside those that they were designed by; in a sample they look like noise."""
+def test_doubt_is_calibrated_after_thousands_of_designed_answers():
+    """Designed answers make sense together with the earlier ones; in a sample they look like noise."""
     n, claimed, wrong = 100, [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -165,8 +165,8 @@ def test_after_thousands_of_designed_answers_as_much_is_claimed_as_is_wrong():
     assert np.mean(claimed) == pytest.approx(np.mean(wrong), rel=0.15)
 
 
-def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch):
-    """Of pairs whose true scores are close, all but the right scale of the smooth part makes coin flips."""
+def test_search_escapes_a_length_scale_that_takes_curved_scores_for_noise(monkeypatch):
+    """The pairs have close scores, so at all but the right length scale their answers look like coin flips."""
     n, count, near, rng = 100, 200, 40, np.random.default_rng(9)
     X = rng.uniform(-3, 3, (n, 2))
     scores = 3 * np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n)
@@ -183,8 +183,8 @@ def test_a_scale_that_is_wrong_does_not_make_noise_of_curved_scores(monkeypatch)
     assert evidence() > evidence(linear=0.6, smooth=25.0, items=0.4) - 0.5
 
 
-def test_where_all_looks_like_noise_it_is_learned_from_the_start_at_every_scale(monkeypatch):
-    """Worths are those of 800 designed answers, which a fit took for noise, and not less so at the right scale, 0.1."""
+def test_search_restarts_at_every_length_scale_if_all_looks_like_noise(monkeypatch):
+    """The densities are from 800 designed answers that a fit took for noise, also at the right scale, 0.1."""
     noise, right = dict.fromkeys(PARTS, 0.003), {"linear": 0.5, "smooth": 7.0, "items": 0.04}
 
     def evaluated(scale, _answers, variances, _sites=None):
@@ -203,8 +203,8 @@ def test_where_all_looks_like_noise_it_is_learned_from_the_start_at_every_scale(
     assert (found, scale) == (right, 0.1)
 
 
-def test_designed_rounds_do_not_make_order_of_coin_flips():
-    """Their pairs are those of which either answer is as likely, so it is the prior that says how scores vary."""
+def test_doubt_stays_large_if_designed_answers_are_coin_flips():
+    """Either answer to a designed pair is about equally likely, so the prior decides how much scores vary."""
     doubts = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -220,8 +220,8 @@ def test_designed_rounds_do_not_make_order_of_coin_flips():
     assert np.mean(doubts) > 0.27
 
 
-def test_few_answers_leave_the_scale_as_it_usually_is_and_many_tell_it():
-    """Twelve answers tell next to nothing of how rough a function is, 600 that it is rougher than usual."""
+def test_length_scale_changes_only_with_enough_answers():
+    """Twelve answers hardly inform the length scale; 600 show that the function is rougher than usual."""
     rng = np.random.default_rng(0)
     features = np.sort(rng.uniform(0, 1, (60, 1)), axis=0)
     scores = 4 * np.sin(20 * features[:, 0])
@@ -234,7 +234,7 @@ def test_few_answers_leave_the_scale_as_it_usually_is_and_many_tell_it():
 
 
 @imagined
-def test_scores_are_those_of_the_joint_posterior_where_variances_are_known():
+def test_sampled_scores_follow_the_posterior_if_variances_are_fixed():
     X, _, pairs, outcomes = scored_answers(0, n=8, count=40)
     model = ps.BradleyTerryGP(linear=2.0, smooth=False, items=1.0).fit(X, comparisons=pairs, outcomes=outcomes)
     scores = model.imagined(X, np.random.default_rng(0), 20_000)
@@ -242,14 +242,14 @@ def test_scores_are_those_of_the_joint_posterior_where_variances_are_known():
     np.testing.assert_allclose(scores.mean(axis=0), mean, atol=0.03)
     np.testing.assert_allclose(scores.std(axis=0), error, rtol=0.03)
     linear, number, _ = model.placed(X)
-    joint = model.learned_.joint(model.learned_.coordinates(linear), number)
-    _, variance = joint.gaps(np.array([0]), np.array([1]))  # together, not each for itself
+    posterior = model.learned_.joint(model.learned_.coordinates(linear), number)
+    _, variance = posterior.gaps(np.array([0]), np.array([1]))  # together, not each for itself
     assert np.std(scores[:, 0] - scores[:, 1]) == pytest.approx(np.sqrt(variance[0]), rel=0.03)
 
 
 @imagined
-def test_what_is_unsure_of_variances_makes_scores_more_unlike():
-    """How far the scores lie apart differs more between draws than where the variances are taken for known."""
+def test_unknown_variances_widen_the_sampled_scores():
+    """The spread of the scores varies more between draws than with known variances."""
     _, _, pairs, outcomes = scored_answers(2, n=30, count=60, linear=0.0, items=2.0)
     model = ps.BradleyTerryGP().fit(n_items=30, comparisons=pairs, outcomes=outcomes)
     linear = model.placed()[0]

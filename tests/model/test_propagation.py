@@ -27,7 +27,7 @@ def likelihood(h, won, lost):
 
 
 @pytest.mark.parametrize(("n", "often"), [(300, 1), (60, 20_000)])
-def test_tilted_moments_are_those_of_a_fine_grid(n, often):
+def test_tilted_moments_match_a_fine_grid(n, often):
     rng = np.random.default_rng(0)
     mean = rng.standard_normal(n) * 10 ** rng.uniform(-1, 1.5, n)
     variance = 10 ** rng.uniform(-3, 4, n)
@@ -35,7 +35,7 @@ def test_tilted_moments_are_those_of_a_fine_grid(n, often):
     won[won + lost == 0] = 1
     won, lost = often * won, often * lost
     answers = answers_of(np.zeros((n, 2), dtype=int), won, lost, rng.uniform(0.1, 2, n), rng.normal(size=n))
-    found = tilted_moments(mean, variance, answers)
+    result = tilted_moments(mean, variance, answers)
     for e in range(n):
         # The density is at least as narrow as the normal, and its mode is within the pull of the answers.
         pull = variance[e] * answers.slope[e] * np.array([-lost[e], won[e]])
@@ -52,13 +52,13 @@ def test_tilted_moments_are_those_of_a_fine_grid(n, often):
         center = np.trapezoid(density * g, g) / mass
         spread = np.trapezoid(density * (g - center) ** 2, g) / mass
         log_mass = np.log(mass) + height.max() - 0.5 * np.log(2 * np.pi * variance[e])
-        assert found[0][e] == pytest.approx(log_mass, abs=1e-5)
-        assert found[1][e] == pytest.approx(center, abs=1e-5 * np.sqrt(spread))
-        assert found[2][e] == pytest.approx(spread, rel=1e-4)
+        assert result[0][e] == pytest.approx(log_mass, abs=1e-5)
+        assert result[1][e] == pytest.approx(center, abs=1e-5 * np.sqrt(spread))
+        assert result[2][e] == pytest.approx(spread, rel=1e-4)
 
 
-def enumerated(prior, answers, points=101):
-    """RegressionData, mean and covariance of three scores, by a grid over all of them."""
+def integrate_on_grid(prior, answers, points=101):
+    """Return evidence, mean and covariance of three scores, by a grid over all of them."""
     K = prior.features @ prior.features.T + np.diag(prior.effects)
     axes = [np.linspace(-8, 8, points) * np.sqrt(K[a, a]) for a in range(3)]
     f = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -76,22 +76,22 @@ def enumerated(prior, answers, points=101):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 3.0])
-def test_it_comes_close_to_the_true_posterior_and_evidence(scale):
+def test_propagation_approximates_the_true_posterior_and_evidence(scale):
     rng = np.random.default_rng(2)
     prior = Prior(scale * rng.standard_normal((3, 2)), scale**2 * np.array([0.5, 0.5, 1.0]))
     answers = answers_of(
         [(0, 1), (1, 2), (0, 2), (2, 1)], [1, 2, 0.5, 1], [0, 1, 0.5, 0], [1, 1, 1, 0.4], [0, 0, 0, 0.3]
     )
-    evidence, mean, covariance = enumerated(prior, answers)
-    found = run_ep(prior, answers, tolerance=1e-9)
-    assert found.evidence == pytest.approx(evidence, abs=0.02)
+    evidence, mean, covariance = integrate_on_grid(prior, answers)
+    result = run_ep(prior, answers, tolerance=1e-9)
+    assert result.evidence == pytest.approx(evidence, abs=0.02)
     error = np.sqrt(np.diag(covariance))
-    np.testing.assert_allclose(found.posterior.mean, mean, atol=0.04 * error.max())
-    posterior = found.posterior.effects + found.posterior.features @ found.posterior.features.T
+    np.testing.assert_allclose(result.posterior.mean, mean, atol=0.04 * error.max())
+    posterior = result.posterior.effects + result.posterior.features @ result.posterior.features.T
     np.testing.assert_allclose(posterior, covariance, atol=0.08 * covariance.max())
 
 
-def test_a_warm_start_ends_where_a_cold_one_does():
+def test_warm_and_cold_starts_converge_to_the_same_posterior():
     rng = np.random.default_rng(3)
     prior = Prior(rng.standard_normal((20, 4)), np.full(20, 0.5))
     pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
@@ -103,46 +103,46 @@ def test_a_warm_start_ends_where_a_cold_one_does():
     assert warm.evidence == pytest.approx(cold.evidence, abs=1e-7)
 
 
-def test_perfectly_separable_answers_have_finite_scores():
+def test_separable_answers_have_finite_scores():
     prior = Prior(np.zeros((10, 0)), np.full(10, 1e4))
     i, j = np.triu_indices(10, 1)
     answers = answers_of(np.column_stack([i, j]), 100, 0)
-    found = run_ep(prior, answers)
-    assert np.isfinite(found.posterior.mean).all()
-    assert np.all(np.diff(found.posterior.mean) < 0)
-    assert np.isfinite(found.evidence)
-    assert found.evidence < 0
+    result = run_ep(prior, answers)
+    assert np.isfinite(result.posterior.mean).all()
+    assert np.all(np.diff(result.posterior.mean) < 0)
+    assert np.isfinite(result.evidence)
+    assert result.evidence < 0
 
 
-def test_the_cavity_leaves_an_answer_out():
+def test_cavity_approximates_the_posterior_without_the_answer():
     rng = np.random.default_rng(4)
     prior = Prior(rng.standard_normal((8, 2)), np.full(8, 0.5))
     pairs = np.array([rng.choice(8, 2, replace=False) for _ in range(15)])
     answers = answers_of(pairs, 1, 0)
-    found = run_ep(prior, answers, tolerance=1e-9)
+    result = run_ep(prior, answers, tolerance=1e-9)
     for e in (0, 7):
         others = Answers(*(np.delete(value, e) for value in vars(answers).values()))
         without = run_ep(prior, others, tolerance=1e-9).posterior
         mean, variance = without.gaps(answers.part(np.array([e])))
-        assert found.cavity_mean[e] == pytest.approx(mean[0], abs=0.03 * np.sqrt(variance[0]))
-        assert found.cavity_variance[e] == pytest.approx(variance[0], rel=0.05)
+        assert result.cavity_mean[e] == pytest.approx(mean[0], abs=0.03 * np.sqrt(variance[0]))
+        assert result.cavity_variance[e] == pytest.approx(variance[0], rel=0.05)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sites_that_oscillate_start_again_from_the_beginning(seed):
-    """Scores may be far apart, and the sites to start from contradict the answers."""
+def test_oscillating_sites_are_restarted(seed):
+    """Scores may be far apart, and the initial sites contradict the answers."""
     rng = np.random.default_rng(seed)
     pairs = np.tile(np.column_stack(np.triu_indices(6, 1)), (4, 1))
     won = (rng.random(len(pairs)) < 0.8).astype(float)
     answers, prior = answers_of(pairs, won, 1 - won), Prior(np.zeros((6, 0)), np.full(6, 1e4))
     start = Sites(np.full(len(pairs), 1e-10), rng.choice([-0.4, 0.0, 0.4, 0.7, 1.0], len(pairs)))
-    found, anew = run_ep(prior, answers, start), run_ep(prior, answers)
-    assert found.max_change < 1e-2
-    assert found.evidence == pytest.approx(anew.evidence, abs=0.01)
+    result, restarted = run_ep(prior, answers, start), run_ep(prior, answers)
+    assert result.max_change < 1e-2
+    assert result.evidence == pytest.approx(restarted.evidence, abs=0.01)
 
 
-def drawn(seed=0, n=25, count=60):
-    """Features, and answers by two raters: ben's are noisier."""
+def simulate(seed=0, n=25, count=60):
+    """Return features, pairs and outcomes."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2))
     scores = X @ [1.5, -1.0] + 0.7 * rng.standard_normal(n)
@@ -152,27 +152,27 @@ def drawn(seed=0, n=25, count=60):
 
 
 @pytest.mark.filterwarnings("ignore:the answers leave")
-def test_it_is_about_what_a_model_without_the_answer_says():
-    X, pairs, outcomes = drawn()
+def test_leave_one_out_approximates_a_fit_without_the_answer():
+    X, pairs, outcomes = simulate()
     pairs = np.vstack([pairs, pairs[:3, ::-1]])  # some are asked again, the other way round
     outcomes = np.append(outcomes, [1, -1, 0])
     fixed = {"linear": 2.0, "smooth": False, "items": 0.5}
     model = ps.BradleyTerryGP(**fixed).fit(X, comparisons=pairs, outcomes=outcomes)
-    found = model.left_out_
-    assert list(found.columns) == ["gap", "error", "p"]
+    result = model.left_out_
+    assert list(result.columns) == ["gap", "error", "p"]
     asked = np.sort(pairs, axis=1)
     for at in range(len(pairs)):
         others = np.any(asked != asked[at], axis=1)
         without = ps.BradleyTerryGP(**fixed).fit(X, comparisons=pairs[others], outcomes=outcomes[others])
-        assert found["p"][at] == pytest.approx(float(without.compare(X, [pairs[at]])[0]), abs=0.01)
+        assert result["p"][at] == pytest.approx(float(without.compare(X, [pairs[at]])[0]), abs=0.01)
         i, j = pairs[at]
         scores = without.decision_function(X)
-        assert found["gap"][at] == pytest.approx(scores[i] - scores[j], abs=0.05)
-    np.testing.assert_allclose(found["p"][60:].to_numpy(), 1 - found["p"][:3].to_numpy())
+        assert result["gap"][at] == pytest.approx(scores[i] - scores[j], abs=0.05)
+    np.testing.assert_allclose(result["p"][60:].to_numpy(), 1 - result["p"][:3].to_numpy())
 
 
-def test_labels_weights_and_raters_leave_every_answer_its_place():
-    X, pairs, outcomes = drawn(1)
+def test_leave_one_out_has_one_row_per_answer_with_labels_weights_and_raters():
+    X, pairs, outcomes = simulate(1)
     known = {"y": [1, -1], "labeled": [3, 4], "comparisons": pairs, "outcomes": outcomes}
     weights = np.ones(62)
     weights[2 + 7] = 0
@@ -181,22 +181,22 @@ def test_labels_weights_and_raters_leave_every_answer_its_place():
     assert list(np.flatnonzero(plain["p"].isna())) == [7]
     shown = np.where(np.arange(60) % 4 == 3, -1, pairs[:, 0])
     model = ps.BradleyTerryGP(smooth=False).fit(X, **known, raters=["anna", "ben"] * 30, shown_first=shown)
-    found = model.left_out_
+    result = model.left_out_
     # A rater's slope and bias are in the probability: by hand for one answer, with the average by Monte Carlo.
     slope, bias = model.raters_.loc["ben", ["slope", "bias"]]
     for answer, shift in ((1, bias), (3, 0.0)):  # of the second nobody knows what was shown first
-        g = found["gap"][answer] + found["error"][answer] * np.random.default_rng(0).standard_normal(200_000)
-        assert found["p"][answer] == pytest.approx(np.mean(expit(slope * g + shift)), abs=0.005)
+        g = result["gap"][answer] + result["error"][answer] * np.random.default_rng(0).standard_normal(200_000)
+        assert result["p"][answer] == pytest.approx(np.mean(expit(slope * g + shift)), abs=0.005)
 
 
-def test_a_loaded_model_has_lost_it(tmp_path):
-    X, pairs, outcomes = drawn()
+def test_loaded_model_has_no_leave_one_out_predictions(tmp_path):
+    X, pairs, outcomes = simulate()
     ps.BradleyTerryGP(smooth=False).fit(X, comparisons=pairs, outcomes=outcomes).save(tmp_path / "m.json")
     with pytest.raises(AttributeError, match=r"a model that was loaded, .* has lost it"):
         _ = ps.BradleyTerryGP.load(tmp_path / "m.json").left_out_
 
 
-def test_the_share_right_and_the_log_loss():
+def test_share_right_and_log_loss():
     p, outcomes = np.array([0.9, 0.2, 0.6, 0.5, np.nan, 0.5]), np.array([1.0, 1.0, -1.0, 1.0, 1.0, 0.0])
     right, loss = share_right(p, outcomes, np.array([2.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
     assert right == pytest.approx((2 + 0 + 0 + 0.5) / 5)
@@ -204,8 +204,8 @@ def test_the_share_right_and_the_log_loss():
     assert np.isnan(share_right(p[5:], outcomes[5:], np.ones(1))).all()
 
 
-def test_which_items_a_model_knows():
-    X, pairs, outcomes = drawn()
+def test_known_recognises_items_of_the_fit():
+    X, pairs, outcomes = simulate()
     model = ps.BradleyTerryGP(smooth=False).fit(X, comparisons=pairs, outcomes=outcomes)
     assert model.known(X).all()
     assert model.known().all()

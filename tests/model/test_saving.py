@@ -14,7 +14,7 @@ from support.simulate import labels_and_answers, scored_answers
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
 
-def test_saved_and_loaded_it_says_the_same(tmp_path):
+def test_loaded_gp_gives_the_same_results(tmp_path):
     X, _, pairs, outcomes = scored_answers(9)
     frame = pd.DataFrame(X, index=[f"i{at}" for at in range(len(X))], columns=list("abcd"))
     model = ps.BradleyTerryGP().fit(frame, comparisons=pairs, outcomes=outcomes)
@@ -40,14 +40,14 @@ def test_saved_and_loaded_it_says_the_same(tmp_path):
 
 @pytest.fixture(scope="module")
 def content(tmp_path_factory):
-    """What a file holds."""
+    """Return the content of a saved model's file."""
     X, _, pairs, outcomes = scored_answers(9, n=12, count=40)
     path = tmp_path_factory.mktemp("model") / "model.json"
     ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes).save(path)
     return json.loads(path.read_text())
 
 
-def test_the_file_says_what_it_is_and_what_is_read_is_what_was_written(content, tmp_path):
+def test_gp_file_survives_reading_and_writing(content, tmp_path):
     assert content["pairsmith model"] == GP_FORMAT
     path = tmp_path / "model.json"
     path.write_text(json.dumps(content))
@@ -71,7 +71,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("what", DAMAGE)
-def test_parts_that_do_not_agree_make_no_model(content, tmp_path, what):
+def test_inconsistent_gp_files_are_refused(content, tmp_path, what):
     damaged = copy.deepcopy(content)
     DAMAGE[what](damaged)
     (tmp_path / "model.json").write_text(json.dumps(damaged))
@@ -79,7 +79,7 @@ def test_parts_that_do_not_agree_make_no_model(content, tmp_path, what):
         SavedGP.read(tmp_path / "model.json")
 
 
-def test_a_loaded_model_goes_on_with_the_parts_that_it_had(tmp_path):
+def test_loaded_gp_keeps_its_parameters(tmp_path):
     X, _, pairs, outcomes = scored_answers(3, n=20, count=60)
     model = ps.BradleyTerryGP(items=False, smooth=np.float64(2.0), random_state=np.random.default_rng(5))
     model.fit(X, comparisons=pairs[:30], outcomes=outcomes[:30]).save(tmp_path / "model.json")
@@ -90,14 +90,14 @@ def test_a_loaded_model_goes_on_with_the_parts_that_it_had(tmp_path):
     assert (more.variances_["items"], more.variances_["smooth"]) == (0, 2)
 
 
-def test_a_model_that_an_earlier_version_wrote_has_the_usual_parts(content, tmp_path):
+def test_gp_file_without_parameters_has_the_defaults(content, tmp_path):
     content = {name: value for name, value in content.items() if name != "parameters"}
     (tmp_path / "model.json").write_text(json.dumps(content))
     assert ps.BradleyTerryGP.load(tmp_path / "model.json").get_params() == ps.BradleyTerryGP().get_params()
 
 
 @pytest.mark.parametrize("ids", [pd.date_range("2020", periods=6), pd.MultiIndex.from_product([["p", "q"], [1, 2, 3]])])
-def test_ids_that_json_does_not_give_back_are_refused(ids, tmp_path):
+def test_ids_that_json_would_change_are_refused(ids, tmp_path):
     X = pd.DataFrame({"a": np.arange(6.0)}, index=ids)
     model = ps.BradleyTerryGP().fit(X, comparisons=[(0, 1)], outcomes=[1])
     with pytest.raises(ValueError, match=r"the id of item 0, .* is neither text nor a number"):
@@ -105,7 +105,7 @@ def test_ids_that_json_does_not_give_back_are_refused(ids, tmp_path):
     assert not (tmp_path / "model.json").exists()
 
 
-def test_a_model_that_was_edited_is_usable_or_refused_in_one_line(tmp_path):
+def test_edited_gp_file_is_usable_or_refused(tmp_path):
     path = tmp_path / "model.json"
     X, _, pairs, outcomes = scored_answers(9, n=12, count=40)
     frame = pd.DataFrame(X, index=[f"i{at}" for at in range(len(X))], columns=list("abcd"))
@@ -119,7 +119,7 @@ def test_a_model_that_was_edited_is_usable_or_refused_in_one_line(tmp_path):
                 model.rank(frame)
 
 
-def test_models_are_saved_as_plain_json(tmp_path):
+def test_linear_model_is_saved_as_plain_json(tmp_path):
     X, data = labels_and_answers()
     frame = pd.DataFrame(X, columns=list("abcd"))
     for model in (ps.BradleyTerry(0.3).fit(frame, **data), ps.BradleyTerryCV([1.0, 2.0]).fit(X, **data)):
@@ -141,7 +141,7 @@ def test_models_are_saved_as_plain_json(tmp_path):
         ps.BradleyTerry.load(tmp_path / "missing.json")
 
 
-def test_a_file_of_the_first_format_opens(tmp_path):
+def test_linear_model_file_opens(tmp_path):
     (tmp_path / "model.json").write_text(
         """{
  "pairsmith model": 1,
@@ -180,7 +180,7 @@ def test_a_file_of_the_first_format_opens(tmp_path):
         {"features": 2},
     ],
 )
-def test_numbers_that_make_no_model_are_refused(tmp_path, change):
+def test_invalid_numbers_in_a_linear_model_are_refused(tmp_path, change):
     whole = {"pairsmith model": 1, "ridge": 1.0, "classes": [-1, 1], "features": [0, 1], "coef": [1.0, 2.0]}
     whole["covariance root"] = [[1.0, 0.0], [0.0, 1.0]]
     path = tmp_path / "model.json"
@@ -191,14 +191,14 @@ def test_numbers_that_make_no_model_are_refused(tmp_path, change):
         ps.BradleyTerry.load(path)
 
 
-def test_what_is_no_file_is_no_model(tmp_path):
+def test_paths_that_are_no_files_are_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     for path in (tmp_path, tmp_path / "pipe.json", "/dev/zero"):  # of which some would never end
         with pytest.raises(ValueError, match="is no file"):
             ps.BradleyTerry.load(path)
 
 
-def test_a_model_that_was_edited_is_read_or_refused_in_one_line(tmp_path):
+def test_edited_linear_model_is_readable_or_refused(tmp_path):
     path = tmp_path / "model.json"
     X, data = labels_and_answers()
     table = pd.DataFrame({"n": X[:, 0], "c": ["a", "b"] * (len(X) // 2), "t": [f"word{x} text" for x in X[:, 1]]})
@@ -212,7 +212,7 @@ def test_a_model_that_was_edited_is_read_or_refused_in_one_line(tmp_path):
                 repr(load(path))
 
 
-def test_a_repeated_key_makes_no_model(tmp_path):
+def test_repeated_key_is_refused(tmp_path):
     path = tmp_path / "model.json"
     X, data = labels_and_answers()
     ps.BradleyTerry().fit(X, **data).save(path)

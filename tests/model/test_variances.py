@@ -13,7 +13,7 @@ VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
 
 @pytest.fixture(params=["weight space", "score space", "gap space"])
 def problem(request):
-    """Thirty items, the last of them a threshold, and answers that differ in slope and shift."""
+    """Return thirty items, the last of them a threshold, and answers that differ in slope and shift."""
     rng = np.random.default_rng(0)
     linear, smooth = rng.standard_normal((30, 4)) / 2, rng.standard_normal((30, 6)) / 2.5
     linear[-1], smooth[-1] = 0, 0
@@ -31,7 +31,7 @@ def problem(request):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_slopes_are_those_of_the_evidence(problem, part, monkeypatch):
+def test_gradient_matches_finite_differences(problem, part, monkeypatch):
     monkeypatch.setattr(module, "_SEARCH_TOLERANCE", 1e-9)
     parts, answers = problem
     below, above = (
@@ -43,7 +43,7 @@ def test_slopes_are_those_of_the_evidence(problem, part, monkeypatch):
     assert 0 < determined[at] < {"linear": 4, "smooth": 6, "items": 29}[part]
 
 
-def test_no_variances_nearby_are_better_than_those_learned(problem):
+def test_learned_variances_are_a_local_maximum(problem):
     parts, answers = problem
     best = maximise_evidence(parts, answers, dict(INITIAL_VARIANCES), PARTS)
     for part in PARTS:
@@ -54,8 +54,8 @@ def test_no_variances_nearby_are_better_than_those_learned(problem):
 
 @pytest.mark.filterwarnings("ignore:the answers leave the items")
 @pytest.mark.parametrize("seed", [2, 3])
-def test_designed_answers_whose_evidence_is_flat_and_bent_are_followed_to_the_top(seed):
-    """A first step may be far too short, and a later one pass over the top: neither gains much, nor is the end."""
+def test_search_reaches_the_maximum_of_flat_and_bent_evidence(seed):
+    """A first step may be far too short, and a later one may pass over the maximum; both gain little."""
     rng, n = np.random.default_rng(seed), 30
     scores = 2 * rng.standard_normal(n)
     designing, pairs, outcomes = ps.BradleyTerryGP(items=2.0).fit(n_items=n), np.zeros((0, 2), dtype=int), np.zeros(0)
@@ -68,15 +68,15 @@ def test_designed_answers_whose_evidence_is_flat_and_bent_are_followed_to_the_to
         if len(pairs) >= 80:
             found = ps.BradleyTerryGP().fit(**known).learned_
             form, alone = cheapest_form(found.parts, found.answers), {"linear": 0.0, "smooth": 0.0}
-            worth = {
+            log_density = {
                 items: evaluate(form, found.answers, alone | {"items": items}, None).log_density
                 for items in (found.variances["items"], *np.geomspace(0.1, 60, 12))
             }
-            assert worth[found.variances["items"]] > max(worth.values()) - 0.15  # it was short by up to 1.7
+            assert log_density[found.variances["items"]] > max(log_density.values()) - 0.15  # it was short by up to 1.7
 
 
 @pytest.mark.parametrize("off", [(), ("smooth",), ("linear", "smooth")])
-def test_before_any_answer_a_total_of_one_is_likeliest_however_many_parts_share_it(off):
+def test_prior_mode_has_a_total_variance_of_one_for_any_number_of_parts(off):
     parts = WeightSpaceParts(np.eye(5), np.eye(5))
     nothing = Answers(*np.zeros((2, 0), dtype=int), *np.zeros((4, 0)))
     free = tuple(name for name in PARTS if name not in off)
@@ -92,7 +92,7 @@ def test_before_any_answer_a_total_of_one_is_likeliest_however_many_parts_share_
             )
 
 
-def test_what_is_fixed_stays(problem):
+def test_fixed_variances_do_not_change(problem):
     parts, answers = problem
     found = maximise_evidence(parts, answers, INITIAL_VARIANCES | {"smooth": 2.5}, ("linear", "items"))
     assert found.variances["smooth"] == 2.5
@@ -100,7 +100,7 @@ def test_what_is_fixed_stays(problem):
 
 
 @pytest.mark.parametrize("true", [{"linear": 6.0, "items": 0.2}, {"linear": 0.2, "items": 6.0}])
-def test_many_answers_tell_the_variances_they_come_from(true):
+def test_true_variances_are_recovered_from_many_answers(true):
     rng = np.random.default_rng(1)
     linear = rng.standard_normal((80, 8))
     linear /= np.sqrt((linear**2).sum(axis=1).mean())
@@ -117,8 +117,8 @@ def test_many_answers_tell_the_variances_they_come_from(true):
         assert value / 4 < found[part] < 4 * value
 
 
-def test_variances_are_drawn_as_the_evidence_on_a_grid_says():
-    """One part only, so that the posterior of its logarithm can be summed up; few answers, so that it is skew."""
+def test_sampled_variances_match_the_posterior_on_a_grid():
+    """There is one part, so a grid is enough, and few answers, so the posterior is skewed."""
     rng = np.random.default_rng(1)
     n, scores = 12, 2 * rng.standard_normal(12)
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(30)])
@@ -127,11 +127,11 @@ def test_variances_are_drawn_as_the_evidence_on_a_grid_says():
     parts = WeightSpaceParts(np.zeros((n, 0)), np.zeros((n, 0)))
     best = maximise_evidence(parts, answers, {"linear": 0.0, "smooth": 0.0, "items": 1.0}, ("items",))
     logs = np.log(best.variances["items"]) + np.linspace(-9, 7, 81)
-    worth = [
+    log_density = [
         evaluate(parts, answers, best.variances | {"items": float(np.exp(log))}, best.result.sites).log_density
         for log in logs
     ]
-    chance = np.exp(np.array(worth) - max(worth))
+    chance = np.exp(np.array(log_density) - max(log_density))
     chance /= chance.sum()
     mean = chance @ logs
     spread = np.sqrt(chance @ (logs - mean) ** 2)

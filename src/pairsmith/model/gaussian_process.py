@@ -369,7 +369,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     ) -> pd.DataFrame:
         """Rank items, items within groups, or the authors of items, best first.
 
-        Everything follows from the joint posterior of the scores, which includes what is unknown of each item.
+        Everything follows from the joint posterior of the scores, which includes each item's own effect.
         Intervals take the variances for known, so they are somewhat too narrow after 100 answers or fewer;
         docs/model.md reports how often they cover the truth.
 

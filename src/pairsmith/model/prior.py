@@ -176,7 +176,7 @@ class WeightSpaceParts:
 
 @dataclass(frozen=True)
 class Covariances:
-    """Prior covariances of the scores or gaps: one per part with unit variance, plus that of the fixed effects."""
+    """Prior covariances of the scores or gaps: one per part with unit variance, plus the fixed effects'."""
 
     linear: Floats  # (n, n), like the others
     smooth: Floats

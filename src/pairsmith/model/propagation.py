@@ -28,11 +28,9 @@ if TYPE_CHECKING:
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)  # per panel, of three; errors of moments stay below 1e-6
 _MODE_TOLERANCE = 0.1  # of the mode of a tilted density, in the smallest standard deviation that it can have
-_LOG_EDGE, _MIN_EDGE_HALVINGS = (
-    19.0,
-    12,
-)  # integrate to where the density has fallen by exp(-19), found by bisection ...
-_EDGE_TOLERANCE = 0.25  # ... to 1 in 4,000, or to this share of the smallest standard deviation it can have
+# A tilted density is integrated to where it has fallen by exp(-_LOG_EDGE). Bisection finds that point to 1 in 4,000, or
+# to _EDGE_TOLERANCE of the smallest standard deviation that the density can have, whichever is finer.
+_LOG_EDGE, _MIN_EDGE_HALVINGS, _EDGE_TOLERANCE = 19.0, 12, 0.25
 # Beyond this, log sigma is linear or zero to 0.003 and needs no panel of its own. For n answers to a pair the
 # likelihood has n such terms, and the limit is _CURVED_UNTIL + log n.
 _CURVED_UNTIL = 6.0
@@ -168,8 +166,8 @@ def tilted_moments(mean: Floats, variance: Floats, answers: Answers) -> tuple[Fl
 def leave_one_out(answers: Answers, result: EPResult[Any], places: AnswerPlaces) -> pd.DataFrame:
     """Predict each answer from all others: `gap`, the mean of f_first - f_second, its `error`, and `p`, P(first wins).
 
-    The predictions use each pair's cavity, which excludes all answers to the pair; with raters, only those of the same
-    rater. The variances were learned with the answer, but they depend little on a single one.
+    The predictions use each pair's cavity, which excludes all answers to the pair, or with raters, the same rater's
+    answers to it. The variances were learned with the answer, but they depend little on a single one.
     """
     import pandas as pd
 

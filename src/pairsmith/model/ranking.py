@@ -60,8 +60,8 @@ def rank_within_groups(
 ) -> pd.DataFrame:
     """Return a ranking of each group, one after the other, with a column `group`.
 
-    A score is f_i minus the mean of f over the group. Answers within groups determine no more than that, and what is
-    unknown about a whole group should not widen the intervals of its items.
+    A score is f_i minus the mean of f over the group. Answers within groups determine no more than that, and
+    uncertainty about a whole group should not widen the intervals of its items.
     """
     import pandas as pd
 
@@ -116,7 +116,7 @@ def _residual_squares(
     """Return the expected sum of squares of f that authors and groups leave unexplained, and its degrees of freedom.
 
     Let t = W f be the authors' scores. Minus its mean over the group, t_author(i) is the projection of f onto what
-    authors explain beyond groups. So the sums of squares subtract: that of f, of its group means, and of t.
+    authors explain beyond groups. So from the sum of squares of f one subtracts those of its group means and of t.
     """
     one_group, n = np.zeros(len(author_of), dtype=np.int64), len(scores.mean)
     groups = group_members(one_group if group_of is None else group_of, len(author_of))

@@ -2,7 +2,7 @@
 
 A rater's answer to (i, j), with i shown first, has the probability sigma(slope (f_i - f_j) + bias). Where it is unknown
 which item was shown first there is no bias, because the order in which a pair is named may depend on the answer. Slopes
-have a log-normal prior around 1, biases a normal prior around 0. Both are MAP estimates, found alternately with the
+have a log-normal prior around 1, biases a normal prior around 0. Both are MAP estimates, computed alternately with the
 scores: given the posterior of the scores, slopes and biases maximise the expected log likelihood of the rater's
 answers; given slopes and biases, the scores are fitted again. A rater who answers at random gets a slope near 0, and
 then hardly counts.

@@ -141,11 +141,11 @@ def read_checked(path: str | os.PathLike[str], version: int | None, parse: Calla
         raise ValueError(f"{path} is no file; name one that a model's save or pairsmith fit wrote")
     try:
         content = parse_json(Path(path).read_text(encoding="utf-8"))
-        found = content["pairsmith model"]
-        if found not in KINDS:
-            raise _UnknownFormat(f"format {found}")
-        if version is not None and found != version:
-            raise _OtherClass(f"{path} holds a {KINDS[found]}, not a {KINDS[version]}; load it as that class")
+        file_format = content["pairsmith model"]
+        if file_format not in KINDS:
+            raise _UnknownFormat(f"format {file_format}")
+        if version is not None and file_format != version:
+            raise _OtherClass(f"{path} holds a {KINDS[file_format]}, not a {KINDS[version]}; load it as that class")
         return parse(content)
     except FileNotFoundError:
         raise ValueError(f"{path}: there is no such file") from None
