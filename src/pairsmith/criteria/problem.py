@@ -22,7 +22,7 @@ from pairsmith.design.information import Beginning, Design
 from pairsmith.design.weights import Averaged
 from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.scan import Scan
-from pairsmith.model.posterior import Joint, no_scores
+from pairsmith.model.posterior import Posterior, no_scores
 
 MAX_ITEMS_ON_ONE_THREAD = 1500  # BLAS is faster on one thread for matrices of up to this many items
 
@@ -50,7 +50,7 @@ class ModelEstimate:
     covariance_root: Floats
     scores: Floats  # the mean scores of all items
     prior: Beginning | None = None
-    joint: Callable[[Ints], Joint] = no_scores
+    joint: Callable[[Ints], Posterior] = no_scores
 
 
 NO_MODEL = ModelEstimate(np.zeros(0), np.zeros((0, 0)), np.zeros(0))

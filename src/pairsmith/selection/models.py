@@ -42,8 +42,7 @@ def estimate_from(problem: Problem, model: BradleyTerry | None, objective: str) 
 
 def fit_bradley_terry(problem: Problem, objective: str) -> BradleyTerry:
     """Fit a Bradley-Terry model to the labels and outcomes. The error names the objective if there are none."""
-    from pairsmith.model.bradley_terry import BradleyTerry
-    from pairsmith.model.bradley_terry import usual_ridge
+    from pairsmith.model.bradley_terry import BradleyTerry, usual_ridge
 
     labels, outcomes = problem.labels, problem.outcomes
     if labels is None and outcomes is None:

@@ -17,13 +17,13 @@ from pairsmith.data.options import as_whole
 from pairsmith.data.user_features import as_features, check_finite, check_ids
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning
-from pairsmith.model.posterior import Joint
+from pairsmith.model.posterior import Posterior
 from pairsmith.selection.models import check_gaussian_process, is_gaussian_process
 
 if TYPE_CHECKING:
     from pairsmith.cluster.client import Cluster
+    from pairsmith.model.fitting import FittedGP
     from pairsmith.model.gaussian_process import BradleyTerryGP
-    from pairsmith.model.fitting import Learned
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def start_from_posterior(model: BradleyTerryGP, X: Any) -> StartingPoint:
     )
 
 
-def _joint(learned: Learned, coordinates: Floats, number: Ints, items: Ints) -> Joint:
+def _joint(learned: FittedGP, coordinates: Floats, number: Ints, items: Ints) -> Posterior:
     """Return the joint distribution of the scores of these items; that of all items would be slow with many."""
     return learned.joint(coordinates[items], number[items]).without_last()
 
