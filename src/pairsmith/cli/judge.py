@@ -155,7 +155,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     import sqlalchemy as sa
 
     from pairsmith.campaign.reporting.agreement import judges_against_people
-    from pairsmith.campaign.store.answers import standing
+    from pairsmith.campaign.store.answers import load_answers
     from pairsmith.campaign.store.schema import people
 
     say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
@@ -168,7 +168,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     several = len(store.settings.questions) > 1
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
-        given = standing(connection, store.target)
+        given = load_answers(connection)
     for question in range(len(store.settings.questions)):
         which = f"Question {question + 1}: agrees" if several else "Agrees"
         rows = judges_against_people(given[given["question"] == question])

@@ -11,8 +11,7 @@ from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
-from pairsmith.campaign.store.answers import standing
+from pairsmith.campaign.store.answers import add_answers, load_answers
 from pairsmith.campaign.store.changes import logged
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of, invite_people
@@ -91,7 +90,7 @@ def test_an_answer_that_is_struck_out_is_asked_again_and_can_be_restored(target,
     assert len(take_snapshot(store).answers) == dashboard.count(store)["answers"] == 1
     assert sum(wanted(store).values()) == sum(asked.values()) + 1
     with store.reading() as connection:
-        every = standing(connection, target, every=True)
+        every = load_answers(connection, uncounted_too=True)
         assert sorted(every["status"]) == ["counts", "struck"]
         assert corrections.left_out(connection) == (1, 0)
         (row,) = logged(connection)

@@ -11,7 +11,7 @@ from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import pace
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.database import Refused
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of, invite_people

@@ -7,7 +7,7 @@ import pytest
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import pace
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from support.campaigns import Clock
 
 

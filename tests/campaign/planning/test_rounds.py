@@ -14,11 +14,10 @@ from pairsmith.campaign import learning
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.planning import planner as planning
 from pairsmith.campaign.planning import rounds
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
-from support.campaigns import answer_next, invite_people, items_of
+from support.campaigns import answer_next, create_campaign, invite_people, items_of
 from support.oracle import assert_greedy
 
 
@@ -65,7 +64,7 @@ def test_groups_caps_and_labels_hold_in_every_round(target):
     grouped = type(items)(items.path, items.features, groups)
     labels = np.array([0, 1, 2]), np.array([1, -1, 1])
     shown = [[("text", "x")]] * 12
-    create(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
+    create_campaign(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
     store = Store(target)
     planning.plan_round(store)
     known = take_snapshot(store)
@@ -207,7 +206,7 @@ def test_a_campaign_of_random_pairs_says_so(tmp_path, make):
 
 def test_without_features_other_objectives_design_for_effects_of_items(tmp_path):
     items, shown = replace(items_of(8), features=items_of(8).features.iloc[:, :0]), [[("text", "x")]] * 8
-    create(str(tmp_path / "t.db"), items, shown, question="?", objective="random", k=5)
+    create_campaign(str(tmp_path / "t.db"), items, shown, question="?", objective="random", k=5)
     with Store(str(tmp_path / "t.db")) as store:
         known = take_snapshot(store)
     known = replace(known, planned=known.planned[:4])

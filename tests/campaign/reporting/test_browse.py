@@ -3,7 +3,7 @@
 from pairsmith.campaign.answering import corrections, leases
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import browse
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from support.campaigns import answer_next, answers_of, invite_people
 
 

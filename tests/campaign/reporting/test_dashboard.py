@@ -7,7 +7,7 @@ from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import planner as planning
 from pairsmith.campaign.reporting import browse, dashboard
 from pairsmith.campaign.reporting.report import make_report
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.raters import LOCAL
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from pairsmith.campaign.reporting import forecasts as outlook
 from pairsmith.campaign.reporting.history import first_answers, name_of
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import answers_of
 

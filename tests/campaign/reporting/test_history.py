@@ -11,7 +11,7 @@ from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import history
 from pairsmith.campaign.reporting.history import Memory, first_answers, follow, name_of
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import answer_next, answers_of
 

@@ -13,7 +13,7 @@ from pairsmith.campaign.reporting import report as report_module
 from pairsmith.campaign.reporting.dashboard import EMPTY_REPORT
 from pairsmith.campaign.reporting.history import Memory, name_of
 from pairsmith.campaign.reporting.report import disputed, make_report
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 
 

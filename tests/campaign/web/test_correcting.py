@@ -5,7 +5,7 @@ from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
 from pairsmith.campaign.store import wordings
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import answer_next, answers_of, ask, client_of
 

@@ -16,7 +16,7 @@ LEVEL = 0.9  # of the intervals
 def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
     """Of each program: how many pairs both it and people answered, and the share on which they say the same.
 
-    `answers` are those of `answers.standing`. A pair counts once: by the share of people's answers that are the same as
+    `answers` are those of `load_answers`. A pair counts once: by the share of people's answers that are the same as
     the program's, a tie being the same as a tie only. `low` and `high` are Wilson's interval, with pairs for the
     independent trials. `people` is how far people agree with each other on those of the same pairs that several of
     them answered, which no judge can be expected to exceed by much; None where there are none.

@@ -72,7 +72,7 @@ class SharedPairs(NamedTuple):
 def measure_shared(given: pd.DataFrame, foretold: Floats) -> SharedPairs:
     """Measure how often raters agree with the first rater of a pair, and how often the model had expected it.
 
-    `given` has answers as `answers.standing` does, in order, and `foretold` P(first preferred) of each, as it was
+    `given` has answers as `load_answers` does, in order, and `foretold` P(first preferred) of each, as it was
     foretold before the answer was given (NaN: not at all). A tie is no answer here. Which pairs are answered again may
     depend on earlier answers, but not on later ones: if the model is right, agreements less their expectations are a
     martingale whatever the design, so each counts by itself. The model mostly knew the first answer; where it did not,

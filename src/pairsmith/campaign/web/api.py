@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pairsmith.campaign.answering import corrections, goals, gold, leases
 from pairsmith.campaign.answering.leases import Lease
 from pairsmith.campaign.markdown import render
+from pairsmith.campaign.options import MAX_QUESTION_LENGTH, MAX_QUESTIONS
 from pairsmith.campaign.people import enrolment
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning.waits import waits
@@ -22,14 +23,13 @@ from pairsmith.campaign.store import wordings
 from pairsmith.campaign.store.database import Refused
 from pairsmith.campaign.store.media import MEDIA
 from pairsmith.campaign.store.store import Store
-from pairsmith.campaign.store.wordings import MOST
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.bodies import StrictRoute
 
 # Characters, which as JSON have room in a body however they are written.
-COMMENT, QUESTION, INSTRUCTIONS = 1000, wordings.LONGEST_QUESTION, 5000
+COMMENT, QUESTION, INSTRUCTIONS = 1000, MAX_QUESTION_LENGTH, 5000
 
-Question = Annotated[int, Query(ge=1, le=MOST, description="Its number, 1 for the first.")]
+Question = Annotated[int, Query(ge=1, le=MAX_QUESTIONS, description="Its number, 1 for the first.")]
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
@@ -176,7 +176,7 @@ class Enrol(Strict):
     model_config = like(link="Zk3vQyHc0m5nT1uXwR7pLA", name="Anna") | {"extra": "forbid"}
 
     link: Token = Field(description="The token of a link by which people invite themselves.")
-    name: str = Field(max_length=people.LONGEST, description="Who you are; nobody else has this name.")
+    name: str = Field(max_length=people.MAX_NAME_LENGTH, description="Who you are; nobody else has this name.")
 
 
 class Enrolled(BaseModel):

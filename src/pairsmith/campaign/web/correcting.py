@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from pairsmith.campaign.answering import corrections
 from pairsmith.campaign.markdown import render
+from pairsmith.campaign.options import MAX_QUESTIONS, QUESTION_PATTERN
 from pairsmith.campaign.reporting import browse
 from pairsmith.campaign.store import wordings
 from pairsmith.campaign.store.changes import logged
@@ -53,12 +54,12 @@ class NewWording(Strict):
 
     # Each may be left out: one that a command made longer than a form may send stays as it is beside the other.
     question: str | None = Field(
-        None, max_length=QUESTION, pattern=wordings.QUESTION_PATTERN, description="One line. Left out, it stays."
+        None, max_length=QUESTION, pattern=QUESTION_PATTERN, description="One line. Left out, it stays."
     )
     instructions: str | None = Field(
         None, max_length=INSTRUCTIONS, pattern=r"^[^\x00]*$", description="Markdown. Left out, they stay."
     )
-    number: int = Field(1, ge=1, le=wordings.MOST, description="Of the question that is changed, 1 for the first.")
+    number: int = Field(1, ge=1, le=MAX_QUESTIONS, description="Of the question that is changed, 1 for the first.")
 
 
 class Worded(BaseModel):

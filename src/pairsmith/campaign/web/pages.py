@@ -127,7 +127,7 @@ def _enrol(store: Store, language: str, setup: dict[str, str]) -> dict[str, Any]
     words = languages.WORDS[language]
     return {
         "question": " · ".join(wordings.questions(store)),
-        "longest": people.LONGEST,
+        "longest": people.MAX_NAME_LENGTH,
         "language": language,
         "words": words,
         "setup": {"words": words, **setup},

@@ -1,14 +1,16 @@
-"""Prompts above pairs, and who wrote the answers to them."""
+"""Tables of items: prompts, authors and features."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from pairsmith.campaign.answering import leases
+from pairsmith.campaign.options import TableColumns
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.setup.additions import add_items
-from pairsmith.campaign.setup.prompts import read_authors, read_prompts
+from pairsmith.campaign.setup.table import check_hidden, read_authors, read_item_table, read_prompts
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from support.campaigns import ask, client_of
@@ -62,7 +64,7 @@ def test_an_answer_is_seen_with_its_prompt(run, answers, kind, shown):
         assert shown.replace("0", str(at)) in api.get("/answers/1").text
 
 
-def test_prompts_may_be_markdown_and_can_do_no_harm(run, answers):
+def test_markdown_prompts_are_rendered_safely(run, answers):
     answers["prompt"] += "\n\n<script>alert(1)</script> ![x](http://evil/x.png)"
     answers.to_csv("answers.csv", index=False)
     assert run(*ALL, "--prompt", "markdown:prompt")[0] == 0
@@ -91,7 +93,7 @@ def test_a_campaign_without_prompts_has_none(api):
         (["--show", "text:model", "--by", "model"], "leave it out of --show"),
     ],
 )
-def test_what_cannot_be_is_said_before_any_work(run, answers, options, said):
+def test_impossible_columns_are_refused_before_any_work(run, answers, options, said):
     code, out, err = run(*MAKE, *options)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
@@ -126,7 +128,7 @@ def test_the_campaign_ranks_within_prompts_and_ranks_authors(run, answers):
     assert "made with --by model, so it does not know" in run("rank", "c.db", "--by", "mode")[2]
 
 
-def test_a_table_ranks_authors_by_a_model_that_was_told_them(run, answers):
+def test_a_table_ranks_authors_by_a_model_fitted_with_them(run, answers):
     Path("votes.csv").write_text("winner,loser\n" + "".join(f"a{at},b{at}\nb{at},c{at}\n" for at in range(3)))
     code, out, _ = run("fit", "answers.csv", "votes.csv", "--no-features", "--by", "model", "-o", "m.json")
     assert code == 0
@@ -142,7 +144,7 @@ def test_a_table_ranks_authors_by_a_model_that_was_told_them(run, answers):
     assert "there is no column 'x'" in run("rank", "answers.csv", "m.json", "--by", "x")[2]
 
 
-def test_items_that_are_added_have_prompts_and_authors_too(run, answers):
+def test_added_items_have_prompts_and_authors_too(run, answers):
     run(*ALL)
     more = pd.DataFrame({"id": ["d0", "e0"], "prompt": answers["prompt"][:2], "model": ["d", "e"], "response": "New."})
     more.to_csv("more.csv", index=False)
@@ -153,6 +155,20 @@ def test_items_that_are_added_have_prompts_and_authors_too(run, answers):
     assert run(*ALL[:2], "d.db", *ALL[3:], "--group-by", "model", "--prompt", "model", "--by", "prompt")[0] == 0
     more.assign(id=["f", "g"], model=["a", "z"]).to_csv("more.csv", index=False)
     with Store("d.db") as store:
-        store.settings.columns["prompt"] = "prompt"  # as a table would have it whose prompts were edited
+        columns = replace(store.settings.columns, prompt="prompt")  # as if the prompts in the table had been edited
+        store.settings = replace(store.settings, columns=columns)
         with pytest.raises(ValueError, match="item 'f' is of the group 'a', but answers another prompt"):
             add_items(store, Path("more.csv"))
+
+
+def test_features_are_the_columns_that_are_not_shown(folder):
+    pd.read_csv("items.csv").drop(columns=["path", "prompt"]).to_csv("few.csv", index=False)
+    table = read_item_table(folder / "few.csv", TableColumns(show=["text:note"]))
+    assert list(table.items.features.columns) == ["f_1", "f_2"]
+    assert table.parts[0] == [("text", "note <b>0</b>")]
+
+
+def test_prompts_and_authors_are_not_shown_with_each_item():
+    check_hidden(["prompt", "model"], ["text:answer", "image:path"])
+    with pytest.raises(ValueError, match="--show names the column 'model'"):
+        check_hidden(["prompt", "model"], ["text:answer", "text:model"])
