@@ -89,7 +89,7 @@ def test_names_that_are_reserved_or_look_like_another_are_refused(target, make):
     add_answers(store, answers_of([(0, 1)], rater="Nina"))
     people.invite(store, "anna")
     for name, role, message in (
-        ("local", "rater", "'local' is reserved for whoever labels on this machine; choose another name"),
+        ("local", "rater", "'local' is reserved for the rater at this machine; choose another name"),
         ("local", "organiser", "'local' is reserved"),
         ("Imported", "rater", "'Imported' is reserved for answers that are imported without a name"),
         ("Anna", "rater", "'Anna' looks like 'anna', who is there already; choose another name"),
