@@ -92,7 +92,7 @@ def judge(
         check_origin(store, trusted=False)
         from pairsmith.campaign.answering import corrections
         from pairsmith.campaign.judging import judge as judging
-        from pairsmith.campaign.planning.pace import waiting
+        from pairsmith.campaign.planning.pace import count_pairs
         from pairsmith.recipe.progress import Progress
 
         ask = _asking(command, http, model, key_from, timeout, temperature)
@@ -105,7 +105,9 @@ def judge(
             leaving(f"Every answer so far is in {shown(target)}; the same command goes on from there."),
             Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
         ):
-            advance = bar.over("judged", answers or max(1, waiting(store).free * len(store.settings.questions)))
+            advance = bar.over(
+                "judged", answers or max(1, count_pairs(store).open_to_everyone * len(store.settings.questions))
+            )
             tally = judging.judge(
                 store,
                 person,

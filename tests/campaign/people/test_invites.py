@@ -56,7 +56,7 @@ def test_a_revoked_lease_is_not_taken_for_an_imported_answer(target, make):
     held = [leases.next_pair(store, anna)]
     held.append(leases.next_pair(store, anna, [held[0].token]))
     people.revoke(store, "anna")
-    assert pace.waiting(store)[:2] == (2, 2)
+    assert pace.count_pairs(store)[:2] == (2, 2)
     again = people.person_of(store, people.invite(store, "anna"), "rater")
     assert again == anna
     for lease in held:

@@ -188,16 +188,21 @@ def _may_be_shown(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
     )
 
 
-def _free_pairs(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
-    """Select the pairs that this person may be shown and that want more answers than there are open leases."""
+def lacks_answers(now: int | sa.BindParameter[int]) -> sa.ColumnElement[bool]:
+    """Return the condition that a pair wants more answers than are being given to it at this time."""
     other = leases.alias()
-    open_leases = (
+    being_given = (
         sa.select(sa.func.count())
-        .where(other.c.pair == pairs.c.id, other.c.state == "open", other.c.expires > _value("now"))
+        .where(other.c.pair == pairs.c.id, other.c.state == "open", other.c.expires > now)
         .scalar_subquery()
     )
-    # As text, so that the database uses the partial index.
-    return _may_be_shown(repeats).where(sa.text("wanted > 0"), pairs.c.wanted > open_leases)
+    # Written like this, so that the database uses the partial index.
+    return sa.and_(sa.text("wanted > 0"), pairs.c.wanted > being_given)
+
+
+def _free_pairs(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
+    """Select the pairs that this person may be shown and that want more answers than there are open leases."""
+    return _may_be_shown(repeats).where(lacks_answers(_value("now")))
 
 
 def _next_free_pair(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
