@@ -199,9 +199,9 @@ class Forecast:
             return f"{goal}: reached already."
         beyond = f"more than {last:,}" + (", all pairs that are left" if last == self.pairs_left else "")
         if about is None:
-            return f"{goal}: {beyond}" + ("." if low is None else f"; at best {_two_digits(low)}.")
-        until = beyond if high is None else _two_digits(high)
-        return f"{goal}: about {_two_digits(about)} more, {_two_digits(low or 0)} to {until}."
+            return f"{goal}: {beyond}" + ("." if low is None else f"; at best {roughly(low)}.")
+        until = beyond if high is None else roughly(high)
+        return f"{goal}: about {roughly(about)} more, {roughly(low or 0)} to {until}."
 
     def _repr_html_(self) -> str:
         """Return the sentences and the table as HTML, for notebooks."""
@@ -451,7 +451,7 @@ def first_at(answers: Ints, falling: Floats, target: float) -> int | None:
     return max(1, round(float(answers[at - 1] + share * (answers[at] - answers[at - 1]))))
 
 
-def _two_digits(number: int) -> str:
+def roughly(number: int) -> str:
     """Format a number with two significant digits."""
     return f"{float(f'{number:.2g}'):,.0f}"
 

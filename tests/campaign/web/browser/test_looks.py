@@ -81,7 +81,7 @@ def test_every_page_has_room_and_can_be_read(browser, addresses, device, scheme)
 def test_the_dashboard_says_what_is_known_and_leads_on(browser, addresses):
     page = browser.new_page(**DESKTOP)
     page.goto(f"{addresses['campaign']}/dashboard")
-    tile = page.locator("#learned > div", has_text="Foretold right")
+    tile = page.locator("#learned > div", has_text="Predicted right")
     expect(tile.locator("dd")).to_have_text(
         ["–", "of the random pairs, before they were answered", "too few so far: 2 pairs"]
     )
