@@ -91,7 +91,7 @@ class Campaign:
 
     def goals(self):
         with self.store.reading() as connection:
-            return goals.course(connection, self.store.now()).goals
+            return goals.status(connection, self.store.now()).goals
 
     def next_pair(self, person, which, how):
         holding = self.tokens[person] if how else []

@@ -62,7 +62,7 @@ def test_a_revoked_lease_is_not_taken_for_an_imported_answer(target, make):
     for lease in held:
         clock.now += 2
         assert leases.answer(store, again, lease.token, "left")
-    assert pace.rate(store) == pytest.approx(np.log(2) / 2)
+    assert pace.answers_per_second(store) == pytest.approx(np.log(2) / 2)
 
 
 def test_new_links_replace_the_old_ones_and_keep_the_person(target, make):

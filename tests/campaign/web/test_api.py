@@ -71,7 +71,7 @@ def test_an_organiser_pauses_and_labellers_are_told_why(api):
         "state": "paused", "over": "paused", "goals": [], "given": 0, "goal": None}  # fmt: skip
     again = api.post("/api/state", json={"action": "pause"})
     assert again.status_code == 409
-    assert again.json()["detail"] == "the campaign is paused; what can be done is resume or close"
+    assert again.json()["detail"] == "the campaign is paused; choose resume or close"
     assert ask(api, "state", action="close") == {"state": "closed"}
     assert ask(api, "next")["over"] == "closed"
     assert ask(api, "state", action="reopen") == {"state": "open"}
