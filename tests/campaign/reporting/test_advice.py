@@ -122,9 +122,9 @@ def test_sentences_about_whether_raters_judge_alike():
     (apart,) = sentences(APART)
     assert apart.endswith("50% (33% to 67%) agree with that rater, fewer than the 72% that the model expected.")
     assert sentences(FEW_SHARED) == [
-        "Whether raters judge alike is not checked: too few answers are to pairs that others answered too (3)."
+        "Agreement between raters is not checked yet: too few answers (3) are to pairs that others answered before."
     ]
-    assert sentences(FEW_SHARED, 1) == ["Whether others would agree is not checked: all answers are from one rater."]
+    assert sentences(FEW_SHARED, 1) == ["Agreement with other raters is not checked: all answers are from one rater."]
     assert sentences(None) == []
 
 
@@ -167,7 +167,7 @@ def test_sentences_about_calibration():
     ]
     assert "fewer than the 74% it expected: it is surer than it should be" in sentences(BAD)[0]
     few = Calibration(Estimate(7), None, Estimate(7))
-    assert sentences(few) == ["Whether these figures are right is not checked: there are too few random pairs yet (7)."]
+    assert sentences(few) == ["These figures are not checked yet: there are too few random pairs (7)."]
     assert sentences(None) == []
 
 

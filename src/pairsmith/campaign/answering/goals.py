@@ -189,20 +189,20 @@ def act(store: Store, action: str, person: int | None = None) -> str:
     return after
 
 
-def change(store: Store, **given: str | None) -> Goals:
+def change(store: Store, **changes: str | None) -> Goals:
     """Change the goals that are named, with values as `revised` takes them; return all goals."""
     with store.writing() as connection:
         before = Goals.from_stored(connection.execute(sa.select(campaign.c.goals)).scalar_one())
-        after = revised(before, store.now(), **given)
+        after = revised(before, store.now(), **changes)
         if after != before:
             connection.execute(campaign.update().values(goals=after.to_stored()))
             log(connection, store.now(), None, "goals", before=before.to_stored(), after=after.to_stored())
     return after
 
 
-def revised(before: Goals, now: int, **given: str | None) -> Goals:
+def revised(before: Goals, now: int, **changes: str | None) -> Goals:
     """Return the goals with some of them changed, as people write them: 500, 'doubt < 10%', 2026-12-01, or none."""
-    texts = {name: text.strip() for name, text in given.items() if text is not None}
+    texts = {name: text.strip() for name, text in changes.items() if text is not None}
     values = {name: None if text.lower() == NONE else _PARSERS[name](name, text) for name, text in texts.items()}
     deadline = values.get("deadline")
     if deadline is not None and deadline <= now:

@@ -294,10 +294,10 @@ def _lease_end(store: Store, now: int) -> int:
 
 
 def _own_lease(connection: sa.Connection, person: int, token: str) -> Any:
-    found = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
-    if found is None:
+    lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
+    if lease is None:
         raise Refused(404, "this pair was not shown to you")
-    return found
+    return lease
 
 
 def _lease(

@@ -140,7 +140,7 @@ def describe_calibration(figures: Figures) -> Iterator[str]:
         return
     right = calibration.agreement
     if right.value is None or calibration.expected is None:
-        yield f"Whether these figures are right is not checked: there are too few random pairs yet ({right.number})."
+        yield f"These figures are not checked yet: there are too few random pairs ({right.number})."
         return
     came_true = (
         f"The model predicted {right.value:.0%} ({right.low:.0%} to {right.high:.0%}) of the answers to {right.number}"
@@ -158,11 +158,11 @@ def describe_agreement(figures: Figures) -> Iterator[str]:
         return
     agreement = shared.agreement
     if figures.raters < 2:
-        yield "Whether others would agree is not checked: all answers are from one rater."
+        yield "Agreement with other raters is not checked: all answers are from one rater."
     elif agreement.value is None or shared.expected is None:
         yield (
-            "Whether raters judge alike is not checked: too few answers are to pairs that others answered too"
-            f" ({agreement.number})."
+            f"Agreement between raters is not checked yet: too few answers ({agreement.number}) are to pairs that"
+            " others answered before."
         )
     else:
         agree = (

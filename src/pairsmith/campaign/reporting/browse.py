@@ -89,8 +89,8 @@ def one(connection: sa.Connection, answer: int) -> Any | None:
 
 def commented(connection: sa.Connection) -> list[Any]:
     """Return the answers and skips with a comment, in order."""
-    given = leases.c.state.in_(("answered", "skipped")), answers.c.comment != CHANGED
-    return list(connection.execute(_ANSWERS.where(*given).order_by(answers.c.id)))
+    commented = leases.c.state.in_(("answered", "skipped")), answers.c.comment != CHANGED
+    return list(connection.execute(_ANSWERS.where(*commented).order_by(answers.c.id)))
 
 
 def raters(connection: sa.Connection) -> list[str]:

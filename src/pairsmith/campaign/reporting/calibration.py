@@ -137,8 +137,8 @@ def consistency(snapshot: CampaignSnapshot, calibration: Calibration) -> str:
         calibration.agreement.low is not None and calibration.agreement.low > 0.5
     ):
         return CONSISTENT
-    given = evidence(snapshot)
-    answers = {"comparisons": given["comparisons"], "outcomes": as_words(given["outcomes"])}
+    data = evidence(snapshot)
+    answers = {"comparisons": data["comparisons"], "outcomes": as_words(data["outcomes"])}
     coins = count * np.log(0.5)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")

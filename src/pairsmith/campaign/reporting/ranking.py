@@ -81,8 +81,8 @@ class Rankings:
             count = connection.execute(sa.select(sa.func.count()).select_from(items)).scalar_one()
             if count != len(self._captions):
                 columns = items.c.name, items.c.grouped, items.c.parts
-                found = connection.execute(sa.select(*columns).order_by(items.c.row)).all()
-                self._captions = [_caption(row.name, row.grouped, row.parts) for row in found]
+                rows = connection.execute(sa.select(*columns).order_by(items.c.row)).all()
+                self._captions = [_caption(row.name, row.grouped, row.parts) for row in rows]
         return self._captions
 
 

@@ -112,18 +112,18 @@ def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[
     }
 
 
-def _agreement_on_repeated(given: pd.DataFrame) -> Floats:
+def _agreement_on_repeated(answers: pd.DataFrame) -> Floats:
     """Return for each answer the share of other answers to its pair that are the same; NaN if there is no other.
 
     Ties of programs that answered differently from each side are not verdicts, so they neither agree nor disagree.
     """
-    is_verdict = (given["comment"] != CHANGED).to_numpy()
-    given = given[is_verdict]
-    pair = given.groupby(["first", "second"])["outcome"]
+    is_verdict = (answers["comment"] != CHANGED).to_numpy()
+    answers = answers[is_verdict]
+    pair = answers.groupby(["first", "second"])["outcome"]
     others = pair.transform("size").to_numpy(dtype=np.float64) - 1
-    same = given.groupby(["first", "second", "outcome"])["outcome"].transform("size").to_numpy() - 1
+    same = answers.groupby(["first", "second", "outcome"])["outcome"].transform("size").to_numpy() - 1
     agreement: Floats = np.full(len(is_verdict), np.nan)
-    agreement[is_verdict] = np.divide(same, others, out=np.full(len(given), np.nan), where=others > 0)
+    agreement[is_verdict] = np.divide(same, others, out=np.full(len(answers), np.nan), where=others > 0)
     return agreement
 
 

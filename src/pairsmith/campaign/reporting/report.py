@@ -82,9 +82,9 @@ def _ranking(table: pd.DataFrame) -> list[list[Any]]:
 
 def _calibrate(snapshot: CampaignSnapshot, state: ReportState, mark: int) -> Calibration:
     """Measure the calibration on the first `mark` answers."""
-    given = snapshot.answers[:mark]
-    is_random = (given["why"] == RANDOM).to_numpy() if "why" in given else np.zeros(mark, dtype=bool)
-    outcomes = given["outcome"].to_numpy(dtype=np.float64)
+    answers = snapshot.answers[:mark]
+    is_random = (answers["why"] == RANDOM).to_numpy() if "why" in answers else np.zeros(mark, dtype=bool)
+    outcomes = answers["outcome"].to_numpy(dtype=np.float64)
     return calibration.measure_calibration(state.predictions[:mark], outcomes, is_random)
 
 
