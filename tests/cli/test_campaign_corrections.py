@@ -89,7 +89,7 @@ def test_that_all_answers_are_left_out_is_said_where_nothing_can_be_learned(run,
         for answer in (5, 6):
             corrections.strike(store, answer)
     code, out, _ = run("campaign", "raters", campaign)
-    assert (code, out[:65]) == (0, "of c.db all 6 answers are left out: 6 struck out, 0 of excluded l")
+    assert (code, out[:65]) == (0, "of c.db all 6 answers are left out: 6 struck out, 0 of excluded r")
 
 
 def test_question_and_instructions_are_edited(run, campaign):

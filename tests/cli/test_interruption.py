@@ -17,7 +17,7 @@ from pairsmith.cli import interruption
 # The command line, which says so on standard output when the first pair is picked.
 TELLING = """
 from pairsmith import cli
-from pairsmith.run import Journal
+from pairsmith.selection.run import Journal
 
 note = Journal.note
 

@@ -227,8 +227,11 @@ print(peak() - before)
     assert grown < 250
 
 
+SELECTION = {"k": 30, "ridge": 1e-3, "algorithm": "engine", "pool_size": 2000}
+
+
 def _select_pairs(X):
-    return ps.select(X, 30, ridge=1e-3, algorithm="engine", pool_size=2000).pairs
+    return ps.select(X, **SELECTION).pairs
 
 
 @pytest.mark.slow
@@ -236,9 +239,10 @@ def _select_pairs(X):
 def test_select_runs_in_joblib_workers(backend):
     problems = [gaussian(800, 15, seed) for seed in range(3)]
     expected = [_select_pairs(X) for X in problems]  # here first, so that forked processes inherit what has run
-    selected = joblib.Parallel(n_jobs=2, backend=backend)(joblib.delayed(_select_pairs)(X) for X in problems)
+    calls = (joblib.delayed(ps.select)(X, **SELECTION) for X in problems)
+    selected = joblib.Parallel(n_jobs=2, backend=backend)(calls)
     for mine, right in zip(selected, expected, strict=True):
-        np.testing.assert_array_equal(mine, right)
+        np.testing.assert_array_equal(mine.pairs, right)
 
 
 def test_select_runs_in_a_forked_process():

@@ -127,7 +127,7 @@ def test_an_error_names_the_file_and_leaves_nothing(tmp_path, monkeypatch):
         assert caught.value.filename == str(path)
     with pytest.raises(OSError, match=r"pairs\.csv: odd"):
         write_whole(tmp_path / "pairs.csv", lambda _part: exec('raise OSError("odd")'))
-    monkeypatch.setattr(interruption, "_terminated", False)
+    monkeypatch.setattr(interruption, "_terminated_by", 0)
 
     def terminated(part):
         part.write_text("half")

@@ -4,7 +4,7 @@
     model             pairsmith fit and rank; fitting: behind the options of fit
     features          pairsmith features
     forecast           pairsmith forecast
-    campaign          pairsmith campaign: create, export, import, repair; creating: behind the options of create
+    campaign          pairsmith campaign: create, export, import; creating: behind the options of create
     campaign_goals    pairsmith campaign: when it ends, and its state
     campaign_people   pairsmith campaign: who takes part, and whether its maker is trusted
     campaign_corrections  pairsmith campaign: whose answers count, its wording, more items, a copy

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pairsmith.campaign import counted, is_url
-from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
+from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, CampaignOptions, TableColumns
 from pairsmith.cli import campaign_corrections, campaign_goals, campaign_people, creating
 from pairsmith.cli.inputs import (
     Dimensions,
@@ -157,54 +157,57 @@ def create(
     needs_app()
     from pairsmith.campaign.answering import gold as golden
     from pairsmith.campaign.setup import create as creation
-    from pairsmith.campaign.store.wordings import check_questions
+    from pairsmith.campaign.setup.table import read_item_table
     from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     creation.check_place(target)
-    check_questions(question)
+    golden.check_rate(rate)
     over = creating.goals(answers=answers, until=until, deadline=deadline, quota=quota)
-    creating.check_numbers(objective, lease, random_share, viewing, rate)
     features_named = bool(features or text or image)
-    creating.check_companions(media, better, labels, no_features and features_named, gold, rate)
+    creating.check_companions(better, labels, no_features and features_named, gold, rate)
     times = as_answers_per_pair(answers_per_pair)
     how = making(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
-    guidance = "" if instructions is None else read_instructions(instructions)
+    with creating.named_as_on_the_command_line():
+        options = CampaignOptions(
+            questions=question,
+            instructions="" if instructions is None else read_instructions(instructions),
+            k=k,
+            answers_per_pair=1 if times == "auto" else times,
+            asks_again=times == "auto",
+            ties=ties,
+            repeats=repeats,
+            max_per_item=max_per_item,
+            objective=objective,
+            random_share=random_share,
+            lease_seconds=lease * 60,
+            viewing_seconds=viewing,
+            graded=graded,
+            comments=comments,
+            folder=None if media is None else str(media),
+            columns=TableColumns(show or [], id_column, group_by, prompt),
+        ).checked()
     labelled = None
     if labels is not None:  # looked at before features are made, which takes its time
         labelled = read_labels(labels, read_items(items, id_column, () if items.suffix == ".npy" else None))
-    named = {"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt}
-    table = creating.read_table(items, named, features, text, image, by, no_features, how)
+    table = read_item_table(items, options.columns, by, features or (), text or (), image or (), no_features, **how)
     known = {} if gold is None else golden.read(gold, table.items, ties)
-    count = creation.create(
-        target,
-        table.items,
-        table.parts,
-        question=question,
-        k=k,
-        labels=labelled,
-        better=None if better is None or labelled is None else as_label(better, labelled[1]),
-        instructions=guidance,
-        answers_per_pair=times,
-        ties=ties,
-        repeats=repeats,
-        max_per_item=max_per_item,
-        objective=objective,
-        random_share=random_share,
-        lease_seconds=lease * 60,
-        viewing_seconds=viewing,
-        graded=graded,
-        comments=comments,
-        progress=sys.stderr.isatty(),
-        media=media,
-        recipe=table.recipe,
-        columns=named,
-        goals=over,
-        prompts=table.prompts,
-        authors=table.authors,
-        known=known,
-        gold_rate=rate,
-    )
+    with creating.named_as_on_the_command_line():
+        count = creation.create(
+            target,
+            table.items,
+            table.parts,
+            options,
+            labels=labelled,
+            better=None if better is None or labelled is None else as_label(better, labelled[1]),
+            recipe=table.recipe,
+            prompts=table.prompts,
+            authors=table.authors,
+            goals=over,
+            gold_outcomes=known,
+            gold_rate=rate,
+            progress=sys.stderr.isatty(),
+        )
     creating.say_what_was_made(target, table, count, by_choice=bool(text or image))
     if known:
         say(campaign_goals.gold_pairs(len(known), rate or 0.0))
@@ -325,34 +328,6 @@ def import_answers(
         for path in answers:
             count, new = exchange.import_answers(store, path, which)
             say(f"{path}: {counted(count, 'answer')}, {new} of them new.")
-
-
-@campaign.command()
-def repair(
-    target: Campaign,
-    better: Annotated[
-        str | None, typer.Option(help="The better one of the two labels, where they are words.", metavar="LABEL")
-    ] = None,
-) -> None:
-    """Mend answers that compare an item with itself, as an earlier version stored some imports. Nothing is deleted.
-
-    [bold]pairsmith campaign repair retina.db[/bold]
-    """
-    needs_app()
-    from pairsmith.campaign.store.repair import labels_to_numbers, repair_answers
-
-    with open_campaign(target) as store:
-        if better is not None:
-            changed = labels_to_numbers(store, better)
-            verb = "is a number" if changed == 1 else "are numbers"
-            print(f"{shown(target)}: {counted(changed, 'label')} {verb} now, 1 the better.")
-        restored, aside = repair_answers(store)
-    if restored + aside == 0:
-        print(f"{shown(target)}: nothing to repair.")
-        return
-    print(f"{shown(target)}: {counted(restored, 'answer')} restored, {aside} set aside.")
-    if aside:
-        print("Of those set aside the second item is not known: import the file that they came from again.")
 
 
 campaign.command()(campaign_people.invite)

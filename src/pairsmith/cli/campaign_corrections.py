@@ -144,16 +144,16 @@ def raters(target: Campaign, question: WhichQuestion = None) -> None:
     with open_campaign(target, changes=False) as store:
         from pairsmith.campaign.answering import corrections
         from pairsmith.campaign.reporting import dashboard
-        from pairsmith.campaign.reporting.history import Memory, follow
-        from pairsmith.campaign.reporting.raters import rate
+        from pairsmith.campaign.reporting.history import ReportState, update_history
+        from pairsmith.campaign.reporting.raters import rate_raters
         from pairsmith.campaign.store.snapshot import take_snapshot
 
         asked = which_question(store, question)
-        snapshot, memory = take_snapshot(store, asked), Memory.from_json(*dashboard.last_memory(store, asked))
+        snapshot, state = take_snapshot(store, asked), ReportState.from_json(*dashboard.last_state(store, asked))
         with store.reading() as connection:
             out = corrections.excluded(connection)
-    follow(snapshot, memory)
-    rows = [] if memory.model is None else rate(snapshot, memory.model, memory.foretold)
+    update_history(snapshot, state)
+    rows = [] if state.model is None else rate_raters(snapshot, state.model, state.predictions)
     if rows:
         from rich.console import Console
 

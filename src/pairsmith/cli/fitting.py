@@ -171,7 +171,7 @@ def fit_gp(
     import numpy as np
 
     import pairsmith
-    from pairsmith.model.left_out import share_right
+    from pairsmith.model.propagation import share_right
 
     model = pairsmith.BradleyTerryGP(better=better).fit(X, **in_words(known), sample_weight=weights)
     own = len(known["comparisons"])

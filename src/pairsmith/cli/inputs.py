@@ -162,7 +162,7 @@ def check_recipe(model: Path, own: dict[str, Any] | None) -> None:
 
 
 def _stored_recipe(model: Path) -> Any:
-    from pairsmith.model.saved import read_checked
+    from pairsmith.model.saving import read_checked
 
     return read_checked(model, None, lambda content: content.get("recipe"))
 
@@ -184,7 +184,7 @@ def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:
     """Load a model of either kind; its ids become text, as all ids in files are."""
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
-    from pairsmith.model.saved import KINDS, kind_of
+    from pairsmith.model.saving import KINDS, kind_of
 
     if KINDS[kind_of(path)] == "BradleyTerry":
         return BradleyTerry.load(path)

@@ -302,8 +302,8 @@ def _campaign_to_rank(
     asked = opening.snapshot_of(target, *refused, question=question)
     from pairsmith.campaign.learning import fit_model, with_authors
 
-    if by is not None and asked.by != by:
-        made = "without --by" if asked.by is None else f"with --by {asked.by}"
+    if by is not None and asked.author_column != by:
+        made = "without --by" if asked.author_column is None else f"with --by {asked.author_column}"
         raise ValueError(f"--by {by}: {shown(target)} was made {made}, so it does not know that column")
     if by is not None and fitted is None:
         asked = with_authors(asked)

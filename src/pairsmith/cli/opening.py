@@ -94,4 +94,4 @@ def shown(target: str) -> str:
     """The campaign's name, without its password."""
     from pairsmith.campaign.store import database
 
-    return database.shown(target)
+    return database.without_passwords(target)

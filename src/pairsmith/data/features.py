@@ -131,7 +131,7 @@ class Shifted:
 
 
 def from_array(array: npt.NDArray[Any]) -> InMemory | TooLargeToCopy:
-    """Return a numeric (N, d) array as features. If float64 numbers would take little memory, convert it to them."""
+    """Return a numeric (N, d) array as features; small arrays are converted to float64."""
     if array.size * 8 <= COMFORTABLE:
         return InMemory(np.ascontiguousarray(array, dtype=np.float64))
     return TooLargeToCopy(array)

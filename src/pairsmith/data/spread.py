@@ -1,4 +1,4 @@
-"""Mean and standard deviation of columns whose numbers may be very large, very small, or very close to each other."""
+"""Mean and standard deviation of columns whose numbers may be very large, very small or very close to each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Item effects: what is known of them after some answers, without a column for each item.
+"""Item effects: their posterior covariance after some answers, without a column for each item.
 
 A score is f_i = x_i'beta + sqrt(e) u_i, with beta ~ N(0, I / ridge) and u ~ N(0, I). In the d + N coordinates
 x~_i = (x_i, sqrt(e) e_i), this is the design of the paper again, and d_ij = |W'(x~_i - x~_j)|^2 is the variance of
@@ -167,7 +167,7 @@ class Effects:
         self.E[a, b] = self.E[b, a] = reduction
 
     def touch_all(self) -> None:
-        """Give every item a place among the touched, even if nothing is known of its effect."""
+        """Give every item a place among the touched, even if no answer was about it."""
         self.make_room(len(self.place))
         for item in np.flatnonzero(self.place < 0).tolist():
             self._touch(item)

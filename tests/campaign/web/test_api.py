@@ -8,7 +8,7 @@ from pairsmith.campaign.answering import corrections, gold
 from pairsmith.campaign.people import enrolment
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from support.campaigns import answer_next, answers_of, ask, client_of
@@ -57,7 +57,7 @@ def test_an_organiser_pauses_and_raters_see_why(api):
         "state": "paused", "over": "paused", "goals": [], "given": 0, "goal": None}  # fmt: skip
     again = api.post("/api/state", json={"action": "pause"})
     assert again.status_code == 409
-    assert again.json()["detail"] == "the campaign is paused; what can be done is resume or close"
+    assert again.json()["detail"] == "the campaign is paused; choose resume or close"
     assert ask(api, "state", action="close") == {"state": "closed"}
     assert ask(api, "next")["over"] == "closed"
     assert ask(api, "state", action="reopen") == {"state": "open"}

@@ -13,7 +13,7 @@ from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
 from pairsmith.campaign.store import wordings
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.web import pages
 from pairsmith.campaign.web.pages import WORDS, choose_language

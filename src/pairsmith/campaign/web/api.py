@@ -10,7 +10,7 @@ from pairsmith.campaign.answering import corrections, goals, gold, leases
 from pairsmith.campaign.answering.leases import Lease
 from pairsmith.campaign.markdown import render
 from pairsmith.campaign.people import enrolment
-from pairsmith.campaign.planning.waits import waits
+from pairsmith.campaign.planning.pace import describe_stuck_pairs
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.ranking import Rankings
 from pairsmith.campaign.store import wordings
@@ -142,7 +142,7 @@ def organising(store: Store, access: Access) -> APIRouter:
         for row in (*report["people"], *excluded):
             row["gold"] = gold_by_rater.get(row["name"])
         return {**counts, "problem": problem, "report": report, "excluded": excluded,
-                "struck": struck, "course": goals.described(store), "waits": waits(store),
+                "struck": struck, "course": goals.described(store), "waits": describe_stuck_pairs(store),
                 "doubts": dashboard.last_doubts(store)}  # fmt: skip
 
     @router.post("/state")

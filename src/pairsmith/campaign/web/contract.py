@@ -9,18 +9,17 @@ from fastapi import HTTPException, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
+from pairsmith.campaign.options import MAX_QUESTION_LENGTH, MAX_QUESTIONS, QUESTION_PATTERN
 from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.store import wordings
 from pairsmith.files.json_reader import RepeatedKey, parse_json
 
 # Limits in characters. Even fully escaped as JSON, texts of this length fit into the largest body that gate.py accepts.
 MAX_COMMENT_LENGTH = 1000
-MAX_QUESTION_LENGTH = wordings.LONGEST_QUESTION
 MAX_INSTRUCTIONS_LENGTH = 5000
 
 WITHOUT_NUL = r"^[^\x00]*$"
 
-QuestionNumber = Annotated[int, Query(ge=1, le=wordings.MOST, description="A question's number, 1 for the first.")]
+QuestionNumber = Annotated[int, Query(ge=1, le=MAX_QUESTIONS, description="A question's number, 1 for the first.")]
 Token = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
@@ -189,7 +188,7 @@ class Enrolment(BaseModel):
     model_config = strict_example(link="Zk3vQyHc0m5nT1uXwR7pLA", name="Anna")
 
     link: Token = Field(description="The token of a link by which people enrol.")
-    name: str = Field(max_length=people.LONGEST, description="Your name; nobody else may have it.")
+    name: str = Field(max_length=people.MAX_NAME_LENGTH, description="Your name; nobody else may have it.")
 
 
 class EnrolmentResponse(BaseModel):
@@ -265,13 +264,13 @@ class WordingChange(BaseModel):
     question: str | None = Field(
         None,
         max_length=MAX_QUESTION_LENGTH,
-        pattern=wordings.QUESTION_PATTERN,
+        pattern=QUESTION_PATTERN,
         description="One line. If left out, it stays.",
     )
     instructions: str | None = Field(
         None, max_length=MAX_INSTRUCTIONS_LENGTH, pattern=WITHOUT_NUL, description="Markdown. If left out, they stay."
     )
-    number: int = Field(1, ge=1, le=wordings.MOST, description="The number of the question to change, 1 for the first.")
+    number: int = Field(1, ge=1, le=MAX_QUESTIONS, description="The number of the question to change, 1 for the first.")
 
 
 class WordingResponse(BaseModel):

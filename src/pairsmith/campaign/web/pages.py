@@ -74,7 +74,7 @@ def rater_pages(store: Store, access: Access) -> APIRouter:
         words = WORDS[language]
         context = {
             "question": " · ".join(wordings.questions(store)),
-            "longest": people.LONGEST,
+            "longest": people.MAX_NAME_LENGTH,
             "language": language,
             "words": words,
             "setup": {"words": words, "link": token, "onward": _rating_page_address(lang)},

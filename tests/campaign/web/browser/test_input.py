@@ -9,15 +9,14 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import expect
 
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.setup.demo import png
-from pairsmith.campaign.setup.prompts import Prompts
+from pairsmith.campaign.setup.table import Prompts
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.files.items import Items
 from support.browsing import DESKTOP, PHONE, accessible, answerable, open_page
-from support.campaigns import BEGINNINGS, items_of
+from support.campaigns import BEGINNINGS, create_campaign, items_of
 
 LONG = "\n\n".join(30 * [20 * "long "])
 
@@ -271,7 +270,7 @@ def test_a_long_prompt_scrolls_above_the_pair_without_answering(browser, tmp_pat
     prompts = Prompts("prompt", "markdown", np.array([f"**Why?**\n\n{LONG}"] * 6, dtype=object))
     shown = [[("text", f"because {row}")] for row in range(6)]
     target = str(tmp_path / "t.db")
-    create(target, Items(items.path, items.features, groups), shown, question="Which?", k=9, prompts=prompts)
+    create_campaign(target, Items(items.path, items.features, groups), shown, question="Which?", k=9, prompts=prompts)
     store = Store(target)
     url = served(store)
     for device in (DESKTOP, PHONE):

@@ -9,14 +9,13 @@ from playwright.sync_api import expect
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.app import create_app
 from pairsmith.campaign.web.folder import Listed, create_listing
 from pairsmith.files.items import Items
 from support.browsing import DESKTOP, PHONE, accessible, open_page
-from support.campaigns import invite_people
+from support.campaigns import create_campaign, invite_people
 from support.server_fixtures import serving
 
 LONG = "Which of these two descriptions would make you want to read the whole of the book that it is about, and why?"
@@ -35,7 +34,9 @@ def store(tmp_path_factory):
     features = pd.DataFrame({"f": range(12)}, index=names, dtype=float)
     groups = pd.Series([f"{LONG} {at % 2}" for at in range(12)], index=names)
     items = Items(Path("items.csv"), features, groups=groups.to_numpy())
-    create(place, items, [[("text", LONG)]] * 12, question=LONG, k=30, comments=True, instructions=f"{LONG}\n\n" * 12)
+    create_campaign(
+        place, items, [[("text", LONG)]] * 12, question=LONG, k=30, comments=True, instructions=f"{LONG}\n\n" * 12
+    )
     with Store(place) as store:
         for person in invite_people(store, 3):
             for _ in range(8):
@@ -80,7 +81,7 @@ def test_every_page_fits_and_is_accessible(browser, addresses, device, scheme):
 def test_the_dashboard_hides_empty_columns_and_links_to_the_rating_page(browser, addresses):
     page = browser.new_page(**DESKTOP)
     page.goto(f"{addresses['campaign']}/dashboard")
-    tile = page.locator("#learned > div", has_text="Foretold right")
+    tile = page.locator("#learned > div", has_text="Predicted right")
     expect(tile.locator("dd")).to_have_text(
         ["–", "of the random pairs, before they were answered", "too few so far: 2 pairs"]
     )
