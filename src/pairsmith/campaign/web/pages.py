@@ -18,6 +18,7 @@ from fastapi.templating import Jinja2Templates
 from pairsmith.campaign.answering import goals
 from pairsmith.campaign.exchange.files import export_answers
 from pairsmith.campaign.markdown import render
+from pairsmith.campaign.options import MAX_QUESTION_LENGTH
 from pairsmith.campaign.people import enrolment
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import browse, dashboard
@@ -28,13 +29,7 @@ from pairsmith.campaign.store.schema import SECOND
 from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.access import Access
 from pairsmith.campaign.web.api import parts_of, prompt_of, question_index
-from pairsmith.campaign.web.contract import (
-    MAX_COMMENT_LENGTH,
-    MAX_INSTRUCTIONS_LENGTH,
-    MAX_QUESTION_LENGTH,
-    WITHOUT_NUL,
-    QuestionNumber,
-)
+from pairsmith.campaign.web.contract import MAX_COMMENT_LENGTH, MAX_INSTRUCTIONS_LENGTH, WITHOUT_NUL, QuestionNumber
 from pairsmith.files.write_table import write_csv
 
 FOLDER = Path(__file__).parent
