@@ -1,7 +1,7 @@
 # make demo    what pairsmith does, on data that comes with scikit-learn
 # make test    everything that must hold before a change lands (includes make check), in three processes
 # make quick   what of it takes under two minutes: no browsers, clusters, crashes, PostgreSQL; for whoever changes a line
-# make check   ruff and mypy
+# make check   ruff, mypy, and for the scripts of the web pages eslint and TypeScript's checker
 # make test-oldest  the tests with the oldest versions of all dependencies that pyproject.toml allows
 # make release sdist and wheel in dist/, checked: the sdist's tests are found, the demo runs from the wheel alone
 # make figures the paper's table and figures, in minutes, into figures/; SCALE=paper: in hours, into docs/figures/
@@ -57,16 +57,18 @@ release: .venv/release
 	@build/release/.venv/bin/python build/release/experiments/demo.py
 	@echo "dist/ can be published."
 
-check: .venv/dev
+check: .venv/dev node_modules/ready
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@node_modules/.bin/eslint eslint.config.js src
+	@node_modules/.bin/tsc
 
 figures: .venv/demo
 	@for name in $(FIGURES); do $(BIN)/python experiments/$$name.py --scale $(SCALE) --data $(DATA) || exit 1; done
 
 clean:
-	rm -rf .venv .venv-oldest demo figures build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-oldest node_modules demo figures build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Stamps: touched when an install succeeded, stale when pyproject.toml changes. uv takes a quarter of the time that pip
@@ -85,17 +87,22 @@ clean:
 .venv/bin/uv: | .venv/bin/python
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 
-# Chromium, nginx and PostgreSQL for the tests of campaigns: Debian's, which root can install.
+# eslint and TypeScript, in the versions of package-lock.json. Nothing of them is in a release.
+node_modules/ready: package-lock.json | $(if $(shell command -v npm),,.venv/debian)
+	@npm ci --loglevel=error
+	@touch $@
+
+# Chromium, nginx and PostgreSQL for the tests of campaigns, Node.js for make check: Debian's, which root can install.
 .venv/debian: Makefile | .venv/bin/python
-	@if { command -v chromium || command -v chromium-browser; } >/dev/null \
+	@if { command -v chromium || command -v chromium-browser; } >/dev/null && command -v npm >/dev/null \
 		&& { command -v nginx || ls /usr/sbin/nginx; } >/dev/null 2>&1 \
 		&& { ls /usr/lib/postgresql/*/bin/initdb || command -v initdb; } >/dev/null 2>&1; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-		echo "Installing Chromium, nginx and PostgreSQL for the tests (once; takes a minute or two) ..."; \
+		echo "Installing Chromium, nginx, PostgreSQL and Node.js for the tests (once; takes a minute or two) ..."; \
 		apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends \
-			chromium nginx-light postgresql >/dev/null; \
-	else echo "The tests need Chromium, nginx and PostgreSQL; as root: apt-get install chromium nginx-light postgresql" >&2; \
-		exit 1; fi
+			chromium nginx-light postgresql nodejs npm >/dev/null; \
+	else echo "The tests need Chromium, nginx, PostgreSQL and Node.js;" \
+		"as root: apt-get install chromium nginx-light postgresql nodejs npm" >&2; exit 1; fi
 	@touch $@
 
 .venv/bin/python:

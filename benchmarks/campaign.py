@@ -30,6 +30,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.setup.create import create
@@ -58,7 +59,7 @@ def run(given: argparse.Namespace, target: str) -> None:
     names = [f"item {row}" for row in range(given.items)]
     items = Items(Path("items"), pd.DataFrame(X, index=names, columns=[f"f{c}" for c in range(given.features)]))
     shown = [[("text", name)] for name in names]
-    create(target, items, shown, question="Which?", k=given.k, answers_per_pair=given.answers_per_pair)
+    create(target, items, shown, CampaignOptions(["Which?"], k=given.k, answers_per_pair=given.answers_per_pair))
     store = Store(target)
     tokens = [people.invite(store, f"rater {at}") for at in range(given.raters)]
     line = [sys.executable, "-m", "pairsmith.cli", "serve", target, "--no-open", "--port", "0"]

@@ -20,7 +20,7 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 from pairsmith.campaign.learning import fit_model
-from pairsmith.campaign.reporting.raters import rate
+from pairsmith.campaign.reporting.raters import rate_raters
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 
 ITEMS, FEATURES, HONEST, ANSWERS_EACH = 40, 3, 4, (20, 50, 100, 200)
@@ -62,7 +62,7 @@ def simulate_flags(each: int, seed: int) -> list[dict[str, object]]:
     return [
         {"who": row["name"].split()[0], **{name: any(flag.startswith(begins) for flag in row["flags"])
                                            for name, begins in FLAGS.items()}}
-        for row in rate(snapshot, model, np.full(len(snapshot.answers), np.nan))
+        for row in rate_raters(snapshot, model, np.full(len(snapshot.answers), np.nan))
     ]  # fmt: skip
 
 

@@ -29,11 +29,11 @@ from pathlib import Path
 from typing import Any
 
 import common
-import model
 import numpy as np
 import sets
 import worth_report
 
+import model
 import pairsmith as ps
 
 ROUND, RANDOM_ONE_IN, TOP = 20, 10, 10  # answers per round; one pair in 10 is random; size of the top

@@ -49,7 +49,6 @@ CAMPAIGN_ARROWS = {  # inside campaign; every package may also import from optio
 TESTED_WITH = {  # modules without behaviour of their own, and the tests that use them
     "campaign/store/changes.py": "campaign/answering/test_corrections.py",  # an audit log, written by corrections
     "campaign/store/raters.py": "campaign/people/test_invites.py",  # rows that invites and imports make
-    "criteria/work.py": "criteria/test_d_optimal.py",  # a bundle of arguments, made by hand there
 }
 
 

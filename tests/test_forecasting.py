@@ -9,21 +9,26 @@ from scipy.special import expit
 from scipy.stats import kendalltau, t
 
 import pairsmith as ps
-from pairsmith import forecasting as forecast
-from pairsmith.forecasting import Forecast, Needed
+from pairsmith import forecasting
+from pairsmith.forecasting import AnswersNeeded, Forecast
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
 
-def told(doubt, answers=(0, 100, 200), reliability=None, **more):
+def make_forecast(doubt, answers=(0, 100, 200), reliability=None, **more):
     doubt = np.array(doubt)
     reliability = 1 - doubt if reliability is None else np.array(reliability)
-    given = {"known": 50, "pairs_left": 1000, "variances": {"items": 1.0}, "shown": np.array(answers)} | more
-    return Forecast(np.array(answers), doubt, doubt, reliability, **given)
+    fields = {
+        "answers_so_far": 50,
+        "pairs_left": 1000,
+        "variances": {"items": 1.0},
+        "table_answers": np.array(answers),
+    } | more
+    return Forecast(np.array(answers), doubt, doubt, reliability, **fields)
 
 
 def campaign(seed, n=30, d=3, count=60):
-    """Items, a way to have them compared with the model's noise, and a model of `count` answers to random pairs."""
+    """Return items, a function that compares them, their true scores, a model of `count` answers, and the pairs."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     scores = np.sqrt(2 / d) * X @ rng.standard_normal(d) + rng.standard_normal(n)
@@ -37,29 +42,29 @@ def campaign(seed, n=30, d=3, count=60):
     return X, ask, scores, model.fit(X, comparisons=pairs, outcomes=ask(pairs)), pairs
 
 
-def test_intervals_are_for_one_more_simulation():
-    """By the textbook's formula for the next of n normal numbers, here of logits."""
+def test_intervals_predict_one_more_simulation():
+    """Compare with the textbook's interval for the next of n normal numbers, here logits."""
     logits = np.array([-2.0, -1.5, -1.9, -2.2])
-    plan = told(np.column_stack([np.full(4, 0.3), expit(logits)]), answers=(0, 100), level=0.8)
+    ahead = make_forecast(np.column_stack([np.full(4, 0.3), expit(logits)]), answers=(0, 100), level=0.8)
     width = t(3).ppf(0.9) * np.std(logits, ddof=1) * np.sqrt(1 + 1 / 4)
-    now, then = plan.to_frame().itertuples(index=False)
+    now, then = ahead.to_frame().itertuples(index=False)
     assert (now.doubt_low, now.doubt_high) == pytest.approx((0.3, 0.3))
     assert (then.doubt_low, then.doubt, then.doubt_high) == pytest.approx(
         tuple(expit(np.mean(logits) + side * width) for side in (-1, 0, 1))
     )
 
 
-def test_what_a_target_needs_is_where_the_curves_meet_it():
-    plan = told([[0.3, 0.2, 0.1], [0.3, 0.2, 0.1]])  # of one mind, so without a width
-    assert plan.needed(doubt=0.15) == Needed(150, 150, 150)
-    assert plan.needed(reliability=0.75) == Needed(50, 50, 50)
-    assert plan.needed(doubt=0.3) == Needed(0, 0, 0)
-    assert plan.needed(doubt=0.05) == Needed(None, None, None)
-    unsure = told([[0.3, 0.18, 0.1], [0.3, 0.22, 0.12]]).needed(doubt=0.14)
+def test_needed_is_where_the_curves_reach_the_target():
+    ahead = make_forecast([[0.3, 0.2, 0.1], [0.3, 0.2, 0.1]])  # two equal simulations, so the interval has no width
+    assert ahead.needed(doubt=0.15) == AnswersNeeded(150, 150, 150)
+    assert ahead.needed(reliability=0.75) == AnswersNeeded(50, 50, 50)
+    assert ahead.needed(doubt=0.3) == AnswersNeeded(0, 0, 0)
+    assert ahead.needed(doubt=0.05) == AnswersNeeded(None, None, None)
+    unsure = make_forecast([[0.3, 0.18, 0.1], [0.3, 0.22, 0.12]]).needed(doubt=0.14)
     assert 0 < unsure.low < unsure.about < 200
     assert unsure.high is None
     with pytest.raises(ValueError, match="needed: name a target, doubt= or reliability="):
-        plan.needed()
+        ahead.needed()
 
 
 @pytest.mark.parametrize(
@@ -72,28 +77,28 @@ def test_what_a_target_needs_is_where_the_curves_meet_it():
         (("reliability", 0.85), "A reliability of 0.85: about 150 more, 150 to 150."),
     ],
 )
-def test_the_target_is_told_first(target, sentence):
-    plan = told([[0.3, 0.2, 0.1], [0.3, 0.2, 0.1]], target=target)
-    assert plan.sentences()[0] == sentence
-    assert "<p>" + sentence in plan._repr_html_()
+def test_the_first_sentence_is_about_the_target(target, sentence):
+    ahead = make_forecast([[0.3, 0.2, 0.1], [0.3, 0.2, 0.1]], target=target)
+    assert ahead.sentences()[0] == sentence
+    assert "<p>" + sentence in ahead._repr_html_()
 
 
-def test_all_pairs_that_are_left_may_be_too_few():
-    plan = told([[0.3, 0.18, 0.1], [0.3, 0.22, 0.12]], target=("doubt", 0.09), pairs_left=200)
-    assert plan.sentences()[0].startswith("9% doubt: more than 200, all pairs that are left; at best 8")
+def test_all_remaining_pairs_may_be_too_few_for_the_target():
+    ahead = make_forecast([[0.3, 0.18, 0.1], [0.3, 0.22, 0.12]], target=("doubt", 0.09), pairs_left=200)
+    assert ahead.sentences()[0].startswith("9% doubt: more than 200, all pairs that are left; at best 8")
 
 
 @pytest.mark.slow  # thirty simulations
-def test_what_is_foretold_then_happens():
-    """Where the model is true, what it claims after 80 more answers, in rounds of 20, is where the plan said.
+def test_forecasts_come_true():
+    """If the model is right, doubt after 80 more answers, in rounds of 20, is as forecast, and so is the true share.
 
-    And so is the share of pairs in the wrong order, in the mean. Of six 90% intervals at least four hold.
+    At least four of six 90% intervals hold.
     """
-    inside, claimed, wrong, foretold = [], [], [], []
+    inside, claimed, wrong, forecasts = [], [], [], []
     for seed in range(6):
         X, ask, scores, model, asked = campaign(seed)
-        plan = ps.forecast(X, model=model, answers=[80], simulations=5, random_state=seed, n_jobs=1)
-        then = plan.to_frame().iloc[-1]
+        ahead = ps.forecast(X, model=model, answers=[80], simulations=5, random_state=seed, n_jobs=1)
+        then = ahead.to_frame().iloc[-1]
         for _ in range(4):
             pairs = ps.select(X, 20, model=model, comparisons=asked, n_jobs=1).pairs
             asked = np.vstack([asked, pairs])
@@ -101,12 +106,12 @@ def test_what_is_foretold_then_happens():
         inside.append(then.doubt_low <= model.doubt_ <= then.doubt_high)
         claimed.append(model.doubt_)
         wrong.append((1 - kendalltau(scores, model.decision_function(X)).statistic) / 2)
-        foretold.append((then.doubt, then.wrong))
+        forecasts.append((then.doubt, then.wrong))
     assert sum(inside) >= 4
-    assert np.mean(foretold, axis=0) == pytest.approx([np.mean(claimed), np.mean(wrong)], abs=0.02)
+    assert np.mean(forecasts, axis=0) == pytest.approx([np.mean(claimed), np.mean(wrong)], abs=0.02)
 
 
-def test_doubt_falls_and_the_same_seed_tells_the_same_on_any_number_of_threads():
+def test_doubt_falls_and_the_result_depends_on_the_seed_but_not_on_threads():
     X, _, _, model, _ = campaign(1)
     one, two, other = (
         ps.forecast(X, model=model, answers=[30, 60], simulations=3, n_jobs=jobs, random_state=seed)
@@ -120,25 +125,25 @@ def test_doubt_falls_and_the_same_seed_tells_the_same_on_any_number_of_threads()
     assert frame.reliability[0] == pytest.approx(model.reliability_)
     assert np.all(np.diff(frame.doubt) < 0)
     assert np.all(np.diff(frame.reliability) > 0)
-    assert one.known == 60
+    assert one.answers_so_far == 60
     assert one.pairs_left == 30 * 29 // 2 - 60
 
 
-def test_before_the_first_answer_without_features():
-    plan = ps.forecast(n_items=8, answers=[10, 100], simulations=3)
-    assert list(plan.to_frame().answers) == [0, 10, 28]  # no pair is asked twice
-    assert plan.to_frame().wrong[0] == 0.5 == plan.to_frame().doubt[0]
-    assert plan.sentences()[-1].startswith(
+def test_a_forecast_before_the_first_answer_without_features():
+    ahead = ps.forecast(n_items=8, answers=[10, 100], simulations=3)
+    assert list(ahead.to_frame().answers) == [0, 10, 28]  # no pair is asked twice
+    assert ahead.to_frame().wrong[0] == 0.5 == ahead.to_frame().doubt[0]
+    assert ahead.sentences()[-1].startswith(
         "How far scores lie apart is assumed before the first answer (variances: items 0.3), and all depends on it"
     )
     wider = ps.forecast(model=ps.BradleyTerryGP(items=5.0).fit(n_items=8), answers=[28], simulations=3)
-    assert wider.to_frame().doubt.iloc[-1] < plan.to_frame().doubt.iloc[-1]
+    assert wider.to_frame().doubt.iloc[-1] < ahead.to_frame().doubt.iloc[-1]
 
 
-def test_a_target_ends_it():
+def test_simulations_end_once_the_target_is_reached():
     X, _, _, model, _ = campaign(2)
     reached = ps.forecast(X, model=model, doubt=0.45, simulations=2)
-    assert reached.needed() == Needed(0, 0, 0)
+    assert reached.needed() == AnswersNeeded(0, 0, 0)
     assert reached.sentences()[0] == "45% doubt: reached already."
     assert len(reached.sentences()) == 2
     near = ps.forecast(X, model=model, doubt=model.doubt_ - 0.01, answers=[80, 300], simulations=6)
@@ -146,17 +151,17 @@ def test_a_target_ends_it():
     assert 0 < near.needed().about <= near.needed().high <= 80
 
 
-def test_pairs_are_asked_once_and_only_those_allowed(monkeypatch):
+def test_only_candidates_are_asked_and_only_once(monkeypatch):
     X, _, _, model, asked = campaign(3, count=20)
     groups = np.arange(30) % 2
     picked = []
-    real = forecast.select
+    real = forecasting.select
 
     def select(*args, **options):
         picked.append(real(*args, **options))
         return picked[-1]
 
-    monkeypatch.setattr(forecast, "select", select)
+    monkeypatch.setattr(forecasting, "select", select)
     ps.forecast(X, model=model, answers=[50], candidates=ps.WithinGroups(groups), simulations=2, n_jobs=1)
     found = [tuple(pair) for selection in picked for pair in selection.pairs.tolist()]
     assert all(groups[i] == groups[j] for i, j in found)
@@ -182,15 +187,15 @@ def test_pairs_may_be_asked_again():
         ps.forecast(model=gp, candidates=ps.WithinGroups(range(n)))
 
 
-def test_of_many_items_some_are_judged_by(monkeypatch):
-    monkeypatch.setattr(forecast, "_MOST_ITEMS", 10)
+def test_with_many_items_a_sample_is_judged(monkeypatch):
+    monkeypatch.setattr(forecasting, "_MAX_JUDGED_ITEMS", 10)
     X, _, _, model, _ = campaign(3, count=20)
     frame = ps.forecast(X, model=model, answers=[40], simulations=2).to_frame()
     assert frame.doubt[1] < frame.doubt[0]
     assert 0 < frame.wrong[1] < 0.5
 
 
-def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
+def test_an_interruption_does_not_wait_for_the_remaining_rounds(monkeypatch):
     X, _, _, model, _ = campaign(4)
     rounds = []
 
@@ -198,7 +203,7 @@ def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
         rounds.append(time.monotonic())
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forecast, "as_completed", interrupted)
+    monkeypatch.setattr(forecasting, "as_completed", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ps.forecast(X, model=model, answers=[300], simulations=4, n_jobs=2)
     assert len(rounds) == 1
@@ -222,13 +227,13 @@ def test_an_interruption_does_not_wait_for_all_that_is_left(monkeypatch):
         ({"candidates": [[0, 9]]}, "candidates"),
     ],
 )
-def test_what_is_wrong_is_said_before_any_work(options, message, monkeypatch):
-    monkeypatch.setattr(forecast, "_run", None)
+def test_invalid_arguments_are_refused_before_any_work(options, message, monkeypatch):
+    monkeypatch.setattr(forecasting, "_run", None)
     with pytest.raises(ValueError, match=message):
         ps.forecast(np.eye(5), **options)
 
 
-def test_items_must_be_those_of_the_model_and_have_pairs_left():
+def test_items_must_be_those_of_the_model_and_some_pair_must_be_left():
     X, _, _, model, _ = campaign(0)
     with pytest.raises(ValueError, match="X must have the items that the model was fitted to, all of them and in that"):
         ps.forecast(X[::-1], model=model)
@@ -239,25 +244,25 @@ def test_items_must_be_those_of_the_model_and_have_pairs_left():
         ps.forecast(model=whole)
 
 
-def test_with_groups_it_is_the_order_within_them_that_is_foretold():
-    """Groups of two: of a pair that was asked and answered a hundred times the order is known, whatever the rest."""
+def test_with_groups_the_forecast_is_about_the_order_within_groups():
+    """In groups of two, the order of a pair that was answered often is known, whatever the order of the groups."""
     groups = np.repeat(np.arange(6), 2)
     pairs = np.array([(2 * group, 2 * group + 1) for group in range(5)] * 40)
     model = ps.BradleyTerryGP(linear=False, smooth=False, items=9.0)
     model.fit(None, n_items=12, comparisons=pairs, outcomes=np.ones(len(pairs)))
-    foretold = ps.forecast(model=model, candidates=ps.WithinGroups(groups), answers=[1], simulations=4)
-    assert model.doubt_ > 0.2  # across groups nothing is known
-    np.testing.assert_allclose(foretold.doubt[:, 0], 0.5 / 6, atol=0.01)  # of six pairs one is open
-    assert foretold.wrong[:, 0].mean() < 0.2
+    ahead = ps.forecast(model=model, candidates=ps.WithinGroups(groups), answers=[1], simulations=4)
+    assert model.doubt_ > 0.2  # nothing is known about the order across groups
+    np.testing.assert_allclose(ahead.doubt[:, 0], 0.5 / 6, atol=0.01)  # one of six pairs is open
+    assert ahead.wrong[:, 0].mean() < 0.2
 
 
-def test_variances_that_labels_told_are_not_said_to_be_assumed():
+def test_variances_learned_from_labels_are_not_called_assumed():
     X = np.random.default_rng(0).standard_normal((12, 2))
     labelled = ps.BradleyTerryGP().fit(X, (X[:, 0] > 0).astype(int))
-    plan = ps.forecast(X, model=labelled, answers=np.array(3), simulations=2)
-    assert plan.answers.tolist() == [0, 3]
-    assert (plan.known, plan.assumed) == (0, False)
-    assert "assumed" not in " ".join(plan.sentences())
+    ahead = ps.forecast(X, model=labelled, answers=np.array(3), simulations=2)
+    assert ahead.answers.tolist() == [0, 3]
+    assert (ahead.answers_so_far, ahead.variances_are_assumed) == (0, False)
+    assert "assumed" not in " ".join(ahead.sentences())
     assert "assumed" in " ".join(ps.forecast(X, answers=3, simulations=2).sentences())
 
 

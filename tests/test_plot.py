@@ -20,8 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
 
 @pytest.fixture(autouse=True)
-def only_what_was_asked_for():
-    """No test leaves a figure behind, whatever it draws."""
+def close_figures():
+    """Close the figures that a test leaves behind."""
     assert plt.get_fignums() == []
     yield
     plt.close("all")
@@ -29,7 +29,7 @@ def only_what_was_asked_for():
 
 @pytest.fixture(scope="module")
 def answered():
-    """Named items, and 120 answers, some of them ties."""
+    """Return named items, and 120 answers, some of them ties."""
     X, known = labels_and_answers(n=12, d=3, m=120)
     outcomes = np.where(np.arange(120) % 10 == 0, 0, known["outcomes"])
     frame = pd.DataFrame(X, index=[f"item {row}" for row in range(12)], columns=list("abc"))
@@ -45,7 +45,7 @@ def models(answered):
 
 @pytest.fixture(scope="module")
 def many():
-    """500 items and a model of them."""
+    """Return a model of 500 items, and their features."""
     X, known = labels_and_answers(n=500, m=300)
     return ps.BradleyTerry().fit(X, **known), X
 
@@ -55,12 +55,12 @@ def labels_of(axis):
 
 
 def lines_of(ax):
-    """The ends of all lines drawn by hlines or vlines, in the order drawn."""
+    """Return the ends of all lines drawn by hlines or vlines, in the order drawn."""
     return np.array(next(part for part in ax.collections if isinstance(part, LineCollection)).get_segments())
 
 
 @pytest.mark.parametrize("name", ["BradleyTerry", "BradleyTerryCV", "BradleyTerryGP"])
-def test_a_ranking_shows_what_the_model_says(models, answered, name):
+def test_a_ranking_shows_the_scores_intervals_and_ranks_of_the_model(models, answered, name):
     ranked = models[name].rank(answered[0], 0.75)
     ax = ps.plot.ranking(models[name], answered[0], level=0.75)
     segments = lines_of(ax)
@@ -83,7 +83,7 @@ def test_a_ranking_shows_what_the_model_says(models, answered, name):
         assert [int(ends[-1]) for ends in ranges] == list(ranked["worst"])
 
 
-def test_of_many_items_the_ends_have_names_and_the_others_are_a_band(many):
+def test_with_many_items_the_best_and_worst_have_names_and_the_others_are_a_band(many):
     model, X = many
     ranked = model.rank(X)
     ax = ps.plot.ranking(model, X)
@@ -103,12 +103,12 @@ def test_of_many_items_the_ends_have_names_and_the_others_are_a_band(many):
     between = ranked.iloc[first : 500 - last]
     for height, low, high in zip(y, between["low"], between["high"], strict=True):
         np.testing.assert_allclose(np.unique(corners[corners[:, 1] == height, 0]), [low, high])
-    told = dict(zip(labels_of(ax.yaxis), ax.get_yticks(), strict=True))
-    assert told["rank 100"] == y[100 - 1 - first]
-    assert [name for name in told if not name.startswith("rank")] == [str(name) for name in ranked.index[named]]
+    heights = dict(zip(labels_of(ax.yaxis), ax.get_yticks(), strict=True))
+    assert heights["rank 100"] == y[100 - 1 - first]
+    assert [name for name in heights if not name.startswith("rank")] == [str(name) for name in ranked.index[named]]
 
 
-def test_scores_fill_the_axis_wherever_they_are(many):
+def test_scores_fill_the_axis_also_far_from_zero(many):
     ranked = many[0].rank(many[1])
     ranked[["score", "low", "high"]] += 1000
     low, high = ps.plot.draw_ranking(ranked, 0.9, None, plt.subplots()[1]).get_xlim()
@@ -116,7 +116,7 @@ def test_scores_fill_the_axis_wherever_they_are(many):
     assert ranked["low"].min() - 0.1 * spread < low < high < ranked["high"].max() + 0.1 * spread
 
 
-def test_only_the_best_where_asked(many):
+def test_top_draws_only_the_best_items(many):
     model, X = many
     ax = ps.plot.ranking(model, X, top=7)
     np.testing.assert_allclose(ax.lines[0].get_xdata(), model.rank(X)["score"].iloc[:7])
@@ -126,7 +126,7 @@ def test_only_the_best_where_asked(many):
 
 @pytest.mark.parametrize("n", [1, 12, 40, 41, 60, 500])
 @pytest.mark.parametrize("height", [None, 2.0, 4.0])
-def test_no_name_lies_on_another(many, n, height):
+def test_names_do_not_overlap(many, n, height):
     ax = None if height is None else plt.subplots(figsize=(5, height), layout="constrained")[1]
     ax = ps.plot.ranking(many[0], many[1][:n], ax=ax)
     ax.figure.draw_without_rendering()
@@ -136,18 +136,18 @@ def test_no_name_lies_on_another(many, n, height):
     assert len(boxes) >= min(n, 3 if height is None else 1)
 
 
-def test_names_are_drawn_as_they_are(answered):
+def test_names_are_not_parsed_as_formulas(answered):
     names = ["$a$", "\\alpha$b_{", "$c^", "x" * 200 + "1", "x" * 200 + "2", "new\nline"]
     X = answered[0][:6].set_axis(names)
     ax = ps.plot.ranking(ps.BradleyTerry().fit(X, comparisons=[(0, 1), (2, 3)], outcomes=[1, 1]), X)
     ax.figure.draw_without_rendering()
-    shown = labels_of(ax.yaxis)
-    assert {"$a$", "\\alpha$b_{", "$c^", "new\\nline"} < set(shown)
-    assert len(set(shown)) == 6
-    assert max(map(len, shown)) <= 40
+    labels = labels_of(ax.yaxis)
+    assert {"$a$", "\\alpha$b_{", "$c^", "new\\nline"} < set(labels)
+    assert len(set(labels)) == 6
+    assert max(map(len, labels)) <= 40
 
 
-def test_items_without_features_and_items_that_are_alike():
+def test_a_ranking_of_items_without_features():
     model = ps.BradleyTerryGP().fit(n_items=5)
     ax = ps.plot.ranking(model)
     np.testing.assert_allclose(ax.lines[0].get_xdata(), 0, atol=1e-12)
@@ -155,7 +155,7 @@ def test_items_without_features_and_items_that_are_alike():
 
 
 def by_hand(p, outcomes, bins, level):
-    """x, y, low, high and count of each bin, an answer at a time; a tie is half a win."""
+    """Return x, y, low, high and count of each bin, one answer at a time; a tie is half a win."""
     found = [[] for _ in range(bins)]
     for probability, outcome in zip(p, outcomes, strict=True):
         if probability < 0.5:
@@ -167,7 +167,7 @@ def by_hand(p, outcomes, bins, level):
         assert 0 < share < 1
 
         def outside(q, share=share, allowed=allowed):
-            """By how much q is outside of the Wilson interval."""
+            """Return by how much q is outside of the Wilson interval."""
             return (share - q) ** 2 - allowed * q * (1 - q)
 
         ends = brentq(outside, 0, share), brentq(outside, share, 1)
@@ -181,7 +181,7 @@ def test_calibration_counts_what_came_true(models, answered, bins, turned):
     frame, pairs, outcomes = answered
     model = models["BradleyTerry"]
     x, y, low, high, count = by_hand(model.compare(frame, pairs), outcomes, bins, 0.8)
-    if turned:  # who is called the first says nothing
+    if turned:  # the order within a pair has no meaning
         pairs, outcomes = pairs[:, ::-1], -outcomes
     ax = ps.plot.calibration(model, frame, pairs, outcomes, bins=bins, level=0.8)
     np.testing.assert_allclose(ax.lines[1].get_data(), [x, y], atol=1e-12)
@@ -192,19 +192,19 @@ def test_calibration_counts_what_came_true(models, answered, bins, turned):
     assert ax.get_ylim()[0] <= low.min()
 
 
-def test_where_nobody_is_preferred_half_comes_true():
-    """Files of winners and losers always name the winner first: that must not look like foresight."""
+def test_half_of_the_answers_without_a_favourite_come_true():
+    """Files of winners and losers always name the winner first, which must not look like a good prediction."""
     X = [[1], [1], [2], [3]]
     model = ps.BradleyTerry().fit(X, comparisons=[(2, 0)], outcomes=[1])
     ax = ps.plot.calibration(model, X, [(0, 1)] * 6, [1] * 6)
     np.testing.assert_allclose(ax.lines[1].get_data(), [[0.5], [0.5]])
 
 
-def test_a_gaussian_process_is_held_against_its_own_answers_each_left_out():
-    """The oracle fits again without each pair, with the same variances."""
+def test_a_gaussian_process_is_checked_by_leaving_out_each_of_its_answers():
+    """The oracle refits the model without each pair, with the same variances."""
     X, known = labels_and_answers(n=25, d=2, m=40)
     fixed = {"linear": 2.0, "smooth": False, "items": 1.0}
-    model = ps.BradleyTerryGP(**fixed).fit(X, **known)  # labels have no part in it
+    model = ps.BradleyTerryGP(**fixed).fit(X, **known)  # labels do not count
     pairs, outcomes = known["comparisons"], known["outcomes"]
     p = np.empty(40)
     for number, pair in enumerate(np.sort(pairs, axis=1)):
@@ -217,11 +217,11 @@ def test_a_gaussian_process_is_held_against_its_own_answers_each_left_out():
     np.testing.assert_allclose(ax.lines[1].get_xdata(), x, atol=0.005)
     np.testing.assert_allclose(ax.lines[1].get_ydata(), y)
     fitted = model.compare(X, pairs)
-    assert np.mean(np.maximum(fitted, 1 - fitted)) > x + 0.02  # which would be surer of what it has seen
+    assert np.mean(np.maximum(fitted, 1 - fitted)) > x + 0.02  # fitted answers would look more certain
     assert count == 40
 
 
-def test_a_loaded_model_draws_the_same(models, tmp_path):
+def test_a_loaded_model_gives_the_same_plots(models, tmp_path):
     models["BradleyTerryGP"].save(tmp_path / "model.json")
     loaded = ps.BradleyTerryGP.load(tmp_path / "model.json")
     for draw in (ps.plot.calibration, ps.plot.parts):
@@ -231,21 +231,21 @@ def test_a_loaded_model_draws_the_same(models, tmp_path):
         assert [patch.get_width() for patch in before.patches] == [patch.get_width() for patch in after.patches]
 
 
-def test_parts_are_the_shares(models):
+def test_parts_shows_the_shares_of_the_model(models):
     shares = models["BradleyTerryGP"].shares_
     ax = ps.plot.parts(models["BradleyTerryGP"])
     np.testing.assert_allclose([patch.get_width() for patch in ax.patches], list(shares.values()))
     np.testing.assert_allclose([patch.get_x() for patch in ax.patches], np.cumsum([0, *shares.values()])[:3])
     assert ax.get_xlim() == (0, 1)
-    told = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert told == [
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == [
         f"linear in the features: {shares['linear']:.0%}",
         f"smooth in the features: {shares['smooth']:.0%}",
         f"the item's own: {shares['items']:.0%}",
     ]
 
 
-def test_they_draw_where_they_are_told_and_leave_the_rest_alone(models, answered):
+def test_plots_draw_into_the_given_axes_only(models, answered):
     frame, pairs, outcomes = answered
     model, before = models["BradleyTerryGP"], matplotlib.get_backend()
     matplotlib.use("svg")
@@ -262,7 +262,7 @@ def test_they_draw_where_they_are_told_and_leave_the_rest_alone(models, answered
         matplotlib.use(before)
 
 
-def test_the_command_line_draws_the_same_and_needs_no_screen(models, answered, tmp_path, monkeypatch):
+def test_the_command_line_draws_the_same_without_a_screen(models, answered, tmp_path, monkeypatch):
     model, frame = models["BradleyTerryGP"], answered[0]
     ps.plot.ranking(model, frame).figure.savefig(tmp_path / "here.png", dpi=120)
     plt.close("all")
@@ -296,14 +296,14 @@ def test_the_command_line_draws_the_same_and_needs_no_screen(models, answered, t
         (lambda m, X, p, y: ps.plot.parts(ps.BradleyTerryGP()), "not fitted"),
     ],
 )
-def test_what_cannot_be_drawn_is_said_in_a_line(models, answered, call, what):
+def test_invalid_arguments_get_a_one_line_error(models, answered, call, what):
     with pytest.raises(ValueError, match=what) as error:
         call(models["BradleyTerry"], *answered)
     assert "\n" not in str(error.value)
     assert plt.get_fignums() == []
 
 
-def test_without_matplotlib_it_says_what_to_install(models, answered, monkeypatch):
+def test_without_matplotlib_the_error_says_what_to_install(models, answered, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for draw in (
         lambda: ps.plot.ranking(models["BradleyTerry"], answered[0]),
@@ -313,14 +313,14 @@ def test_without_matplotlib_it_says_what_to_install(models, answered, monkeypatc
             draw()
 
 
-def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
+def test_a_forecast_is_drawn_with_its_interval_its_target_and_the_true_share():
     doubt = np.array([[0.3, 0.2, 0.1], [0.3, 0.22, 0.14]])
     answers = np.array([0, 50, 100])
-    plan = ps.Forecast(
+    ahead = ps.Forecast(
         answers, doubt, doubt + 0.01, 1 - doubt, 40, 300, {"items": 1.0}, answers, target=("doubt", 0.15)
     )
-    ax = ps.plot.forecast(plan)
-    low, middle, high = plan.interval("doubt")
+    ax = ps.plot.forecast(ahead)
+    low, middle, high = ahead.interval("doubt")
     claimed, wrong, target = ax.lines
     np.testing.assert_allclose(claimed.get_xydata(), np.column_stack([answers, middle]))
     np.testing.assert_allclose(wrong.get_ydata(), [0.31, 0.22, 0.13])
@@ -329,15 +329,15 @@ def test_a_plan_is_drawn_with_its_interval_its_target_and_what_is_wrong():
     corners = band.get_paths()[0].vertices
     assert {(50, low[1]), (50, high[1])} <= {tuple(corner) for corner in corners}
     assert ax.get_xlabel() == "more answers (after 40)"
-    assert len(ps.plot.forecast(plan, ax=plt.subplots()[1]).lines) == 3
-    with pytest.raises(ValueError, match=r"forecast must be what ps\.forecast gives, got ndarray"):
+    assert len(ps.plot.forecast(ahead, ax=plt.subplots()[1]).lines) == 3
+    with pytest.raises(ValueError, match=r"forecast must be the result of ps\.forecast, got ndarray"):
         ps.plot.forecast(doubt)
     with pytest.raises(ValueError, match="ax must be one matplotlib Axes, got int"):
-        ps.plot.forecast(plan, ax=3)
+        ps.plot.forecast(ahead, ax=3)
 
 
-def test_a_font_is_chosen_that_has_the_characters(recwarn):
-    """The family in use has hardly any letter; another that is installed has them."""
+def test_a_font_with_the_characters_is_chosen(recwarn):
+    """The current family has hardly any letters, but another installed one has them."""
     with matplotlib.rc_context({"font.family": ["STIXSizeOneSym"]}):
         first, *others = plot.fonts_for(["abc ü"])
         assert first == "STIXSizeOneSym"
@@ -348,7 +348,7 @@ def test_a_font_is_chosen_that_has_the_characters(recwarn):
     assert list(recwarn) == []
 
 
-def test_characters_that_no_font_has_are_told_once():
+def test_characters_that_no_font_has_are_warned_about_once():
     nowhere = [chr(code) for code in range(0x1FB70, 0x1FB78)]  # pieces of boxes, of Unicode 13
     has = [plot._characters(font.fname) for font in matplotlib.font_manager.fontManager.ttflist
            if "Last Resort" not in font.name]  # fmt: skip
@@ -356,7 +356,7 @@ def test_characters_that_no_font_has_are_told_once():
     assert len(odd) > 5
     first = ", ".join(sorted(odd)[:5])
     with pytest.warns(
-        UserWarning, match=f"has the characters {first} and {len(odd) - 5} more, which are boxes"
-    ) as told:
+        UserWarning, match=f"has the characters {first} and {len(odd) - 5} more, so the plot shows boxes"
+    ) as warned:
         plot.fonts_for(["a", *odd])
-    assert len(told) == 1
+    assert len(warned) == 1

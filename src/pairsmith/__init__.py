@@ -1,35 +1,34 @@
 """pairsmith answers one question: which pairs should people compare next?
 
     import pairsmith as ps
-    sel = ps.select(X, k=100)                 # the pairs to ask, most informative first
-    sel.pairs, sel.gains, sel.to_frame()
-    gp = ps.BradleyTerryGP().fit(X, comparisons=sel.pairs, outcomes=answers)
-    ps.select(X, k=20, model=gp, comparisons=sel.pairs)      # the next round
-    gp.rank(X)                                # the items, best first, and how sure that is
+    selection = ps.select(X, k=100)           # the pairs to ask, most informative first
+    selection.pairs, selection.gains, selection.to_frame()
+    gp = ps.BradleyTerryGP().fit(X, comparisons=selection.pairs, outcomes=answers)
+    ps.select(X, k=20, model=gp, comparisons=selection.pairs)     # the next round
+    gp.rank(X)                                # the items, best first, with intervals
 
-The map, from the outside in:
+The packages and modules, from the outside in:
 
     cli          the command line: parse, call the library, print
     campaign     labelling with people: pages, answers, rounds, reports
-    plot         pictures of a fitted model: its ranking, its calibration, the parts of its scores
-    forecasting  forecast() and Forecast: how many answers it will take, by simulating them
-    selection    select() and Selection: problem -> criterion -> run -> selection
-    criteria     what a pair is worth: the registry, and a module a criterion
+    plot         plots of a fitted model and of a forecast
+    forecasting  forecast() and Forecast: how many answers it will take, by simulation
+    selection    select() and Selection: arguments -> problem -> criterion -> run -> selection
+    criteria     what a pair is worth: the registry, and one module per criterion
     cluster      the engine's scans on the workers of a Dask cluster
-    datasets     data to try it on: synthetic, embedded, and loaders for published files
-    recipe       raw texts, images, categories and dates turned into features, in a way that new rows can follow
+    datasets     data to try: synthetic, embedded, and loaders for published files
+    recipe       features from raw texts, images, categories and dates, computed in the same way for new rows
     model        BradleyTerryGP, BradleyTerry and BradleyTerryCV: scores, probabilities and rankings with intervals
     engine       the default search: exact, from a few scans of all pairs
     paper        the paper's eight algorithms
-    design       the information matrix, its log det, weights of answers
-    files        tables read and written, files written whole, checkpoints
-    data         items with features, and the pairs of them that may be asked
+    design       the information matrix, its log det, the weights of answers
+    files        reading and writing tables, writing files whole or not at all, checkpoints
+    data         items with features, and the candidate pairs
 
-Packages are called rooms; each one's docstring lists its modules and says what its words mean. Imports point down this
-list only.
+The docstring of each package lists its modules and defines its vocabulary. Imports point down this list only.
 
-The method is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019); "the paper" in
-these pages. Row numbers count from 0.
+"The paper" is Guo et al., "Accelerated Experimental Design for Pairwise Comparisons" (SDM 2019), the source of the
+method. Row numbers count from 0.
 """
 
 from importlib import import_module
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-# Loaded on first use: numba and its compiled kernels take a while, and `import pairsmith` should not.
-_HOME = {
+# Loaded on first use, so that `import pairsmith` is quick: numba and its compiled kernels take a while.
+_MODULE_OF = {
     "AllPairs": "data.candidates",
     "Among": "data.candidates",
     "PairList": "data.candidates",
@@ -65,7 +64,7 @@ _HOME = {
     "forecast": "forecasting",
     "select": "selection.select",
 }
-_ROOMS = ("datasets", "plot")
+_PUBLIC_MODULES = ("datasets", "plot")
 
 __all__ = [
     "AllPairs",
@@ -88,12 +87,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _PUBLIC_MODULES:
         return import_module(f"pairsmith.{name}")
-    if name in _HOME:
-        return getattr(import_module(f"pairsmith.{_HOME[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(f"pairsmith.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'pairsmith' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, *_ROOMS])
+    return __all__

@@ -19,14 +19,12 @@ from pairsmith.campaign.answering import corrections, goals, gold, leases
 from pairsmith.campaign.answering.goals import Goals
 from pairsmith.campaign.judging.judge import Patience, enrol, judge
 from pairsmith.campaign.reporting import dashboard
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
-from pairsmith.campaign.store.answers import standing
+from pairsmith.campaign.store.answers import add_answers, load_answers
 from pairsmith.campaign.store.database import Refused
 from pairsmith.campaign.store.raters import excluded_ids
 from pairsmith.campaign.store.store import Store
-from support.campaigns import Clock, answer_next, answers_of, invite_people, items_of
+from support.campaigns import Clock, answer_next, answers_of, create_campaign, invite_people, items_of
 
 LEASE_SECONDS = 60.0
 N_ITEMS = 7
@@ -60,7 +58,7 @@ class Campaign:
         items = items_of(N_ITEMS, 2)
         shown = [[("text", name)] for name in items.features.index]
         objective = "order" if answers_per_pair == "auto" else "random"
-        create(
+        create_campaign(
             target, items, shown, question=THREE[:questions], k=100, objective=objective, lease_seconds=LEASE_SECONDS,
             answers_per_pair=answers_per_pair, repeats=repeats, goals=Goals(**ends),
         )  # fmt: skip
@@ -93,7 +91,7 @@ class Campaign:
 
     def goals(self):
         with self.store.reading() as connection:
-            return goals.course(connection, self.store.now()).goals
+            return goals.status(connection, self.store.now()).goals
 
     def next_pair(self, person, which, how):
         holding = self.tokens[person] if how else []
@@ -161,7 +159,7 @@ class Campaign:
     def counts_agree(self):
         """What pages, commands, programs and files say of the number of answers."""
         with self.store.reading() as connection:
-            exported = len(standing(connection, self.store.target))
+            exported = len(load_answers(connection))
         shown = dashboard.count(self.store)["answers"]
         told = leases.progress(self.store, self.people[0])["answers"]
         assert exported == shown == told == goals.described(self.store)["given"] == Count.of(self.store).given

@@ -1,4 +1,4 @@
-"""Markdown made harmless."""
+"""Markdown rendered safely."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pairsmith.campaign.markdown import render
 
 
-def test_markdown_is_rendered_and_made_harmless():
+def test_markdown_is_rendered_safely():
     html = render("**bold** `code`\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[x](https://example.org)")
     assert "<strong>bold</strong>" in html
     assert "<table>" in html
@@ -100,8 +100,13 @@ def test_usual_texts_are_formatted():
         assert "<pre" not in render(TEXTS[name])
 
 
-def test_what_cannot_be_formatted_whole_is_shown_as_it_was_written():
+def test_text_that_cannot_be_rendered_whole_is_shown_as_source():
     text = nested("> ", depth=1000) + "<script>"
+    assert render(text) == f'<pre class="source">{escape(text)}</pre>\n'
+
+
+@pytest.mark.parametrize("text", ["> " * 40 + "😀", ">" * 31 + " +++", "- " * 16 + "😀→", "[ ](http://x.y/hidden)"])
+def test_signs_without_letters_are_shown_too(text):
     assert render(text) == f'<pre class="source">{escape(text)}</pre>\n'
 
 
@@ -109,7 +114,7 @@ PIECES = ["> ", ">", "- ", "1. ", "[", "![", "*", "_a *b ", "~~", "`", "<", "]("
 
 
 @pytest.mark.parametrize("piece", PIECES)
-def test_time_grows_in_proportion_to_the_length(piece):
+def test_rendering_time_is_proportional_to_length(piece):
     def seconds(length):
         began = time.process_time()
         render.__wrapped__(piece * (length // len(piece)) + "\na" * (length // 4))

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from pairsmith.campaign.answering import corrections, goals, leases
 from pairsmith.campaign.answering.goals import Goals
 from pairsmith.campaign.learning import fit_model
-from pairsmith.campaign.planning import pace, worker
+from pairsmith.campaign.planning import pace, rounds, worker
 from pairsmith.campaign.planning import planner as planning
-from pairsmith.campaign.planning.waits import waits
+from pairsmith.campaign.planning.pace import describe_stuck_pairs
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
 from pairsmith.campaign.store import schema
@@ -86,7 +86,7 @@ def test_a_person_is_given_a_pair_with_all_its_questions_and_others_another(targ
     for question in (1, 2):
         held.append(leases.next_pair(store, anna, [lease.token for lease in held]))
         assert (held[-1].left, held[-1].right, held[-1].question) == (hers.left, hers.right, question)
-    assert pace.waiting(store).free == 2
+    assert pace.count_pairs(store).open_to_everyone == 2
     another = leases.next_pair(store, anna, [lease.token for lease in held])
     assert another.question == 0
     assert {another.left, another.right} not in ({hers.left, hers.right}, {his.left, his.right})
@@ -189,7 +189,7 @@ def test_pairs_that_wait_are_counted_once(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=4, k=2, answers_per_pair=2, question=TWO)
     anna, _ = invite_people(store, 2)
     answer_truthfully(store, anna)
-    assert waits(store) == "2 pairs wait for a second person: p1 could answer them."
+    assert describe_stuck_pairs(store) == "2 pairs wait for a second person: p1 could answer them."
 
 
 def test_the_next_pairs_are_designed_for_the_question_in_most_doubt(tmp_path, make):
@@ -204,7 +204,7 @@ def test_the_next_pairs_are_designed_for_the_question_in_most_doubt(tmp_path, ma
     doubts = [fit_model(snapshot).certainty(snapshot.features)[0] for snapshot in snapshots]
     assert doubts[0] < doubts[1]
     for order in (snapshots, snapshots[::-1]):
-        assert planning.most_doubtful(order)[0].question == 1
+        assert rounds.choose_question(order, "order")[0].question == 1
     report_all(store)
     reported = dashboard.last_doubts(store)
     assert reported[0] < reported[1]

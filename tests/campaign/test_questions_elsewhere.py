@@ -1,26 +1,23 @@
-"""Several questions beyond the label page: gold pairs, files, judges, commands, and campaigns made before."""
+"""Several questions beyond the rating page: gold pairs, files, judges, commands, and campaigns made before."""
 
 import pandas as pd
 import pytest
-import sqlalchemy as sa
 
 from pairsmith.campaign.answering import gold, leases
 from pairsmith.campaign.exchange import files as exchange
 from pairsmith.campaign.judging.judge import enrol, judge
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import planner as planning
-from pairsmith.campaign.store import answers, schema, wordings
+from pairsmith.campaign.store import answers, wordings
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from support.campaigns import (
     CREATE,
-    answer_next,
     answer_truthfully,
     answers_of,
     ask,
     client_of,
     invite_people,
-    version_1,
 )
 
 TWO = ["Which is better written?", "Which is funnier?"]
@@ -117,8 +114,8 @@ def test_imported_answers_to_one_question_leave_the_other_to_be_asked(target, ma
     planned = {tuple(pair) for pair in take_snapshot(store).planned.tolist()}
     new = next((i, j) for i in range(6) for j in range(i + 1, 6) if (i, j) not in planned)
     given = answers_of([new], question=1)
-    assert answers.add(store, given) == 1
-    assert answers.add(store, given) == 0
+    assert answers.add_answers(store, given) == 1
+    assert answers.add_answers(store, given) == 0
     asked = answer_truthfully(store, invite_people(store, 1)[0])
     assert [question for pair, question in asked if pair == frozenset(new)] == [0]
 
@@ -171,9 +168,9 @@ def test_each_question_is_edited_by_itself_and_every_version_kept(target, make, 
 @pytest.mark.parametrize(
     ("asked", "wrong"),
     [
-        (["Which?", " Which? "], "the question 'Which?' is there twice"),
-        (["Which?", " "], "question is empty"),
-        ([f"Which {at}?" for at in range(10)], "10 questions cannot be asked of each pair; ask 1 to 9"),
+        (["Which?", " Which? "], "--question 'Which?' is there twice"),
+        (["Which?", " "], "--question is empty"),
+        ([f"Which {at}?" for at in range(10)], "--question must be 1 to 9 for each pair, got 10"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_line(folder, run, asked, wrong):
@@ -196,7 +193,7 @@ def test_commands_want_to_know_which_question(folder, run):
     with Store("c.db") as store:
         answer_truthfully(store, invite_people(store, 1)[0])
     for command in (["rank", "c.db"], ["fit", "c.db", "-o", "m.json"], ["campaign", "raters", "c.db"],
-                    ["plan", "c.db", "--more", "5", "--simulations", "2"], ["select", "c.db", "-k", "2"],
+                    ["forecast", "c.db", "--more", "5", "--simulations", "2"], ["select", "c.db", "-k", "2"],
                     ["campaign", "export", "c.db", "--format", "choix"]):  # fmt: skip
         code, _, err = run(*command)
         assert (code, "asks 2 questions; say which with --question" in err) == (2, True), command
@@ -217,16 +214,3 @@ def test_comments_say_to_which_question(tmp_path, make, run):
         leases.answer(store, anna, leases.next_pair(store, anna).token, "left", comment=note)
     lines = run("campaign", "comments", store.target)[1].splitlines()
     assert [line.split(", ", 2)[2] for line in lines] == ["question 1, left: one", "question 2, left: two"]
-
-
-def test_a_campaign_of_an_earlier_version_has_one_question(target, make):
-    version_1(target, [(0, 1, 1, 0)])
-    with Store(target) as store:
-        assert store.settings.questions == ["?"]
-        assert take_snapshot(store).answers["question"].tolist() == [0]
-        assert planning.plan_round(store)
-        answer_next(store)
-        assert wordings.edit(store, "Which?").number == 2
-        assert wordings.questions(store) == ["Which?"]
-        with store.reading() as connection:
-            assert set(connection.execute(sa.select(schema.pairs.c.question)).scalars()) == {0}

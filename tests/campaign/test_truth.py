@@ -52,9 +52,7 @@ def test_coin_flips_through_designed_rounds_are_said_to_contradict_each_other(ca
     rng = np.random.default_rng(1)  # some draws look like order: with 0, 23 of 34 random pairs come true
     answer_rounds(campaign, lambda _: rng.choice(["left", "right"]), lambda _: None)
     report = on_the_page(campaign)
-    assert report["advice"]["text"].startswith(
-        "The answers contradict each other: they are as if coins had been flipped"
-    )
+    assert report["advice"]["text"].startswith("The answers contradict each other as if they were coin flips")
     assert not report["advice"]["stop"]
     assert set(take_snapshot(campaign).answers["why"]) == {"designed", "random"}
     found = report["learned"]["agreement"]

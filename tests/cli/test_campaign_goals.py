@@ -48,7 +48,7 @@ def test_pause_resume_close_and_reopen(run):
         goes_on = ", so that it goes on until every pair is answered" if told == "open" else ""
         assert out == f"c.db: no goals{goes_on}. It is {told}.\n"
     code, out, err = run("campaign", "reopen", "c.db")
-    assert (code, out, err) == (2, "", "Error: the campaign is open; what can be done is pause or close\n")
+    assert (code, out, err) == (2, "", "Error: the campaign is open; choose pause or close\n")
 
 
 def test_gold_pairs_come_from_a_table(run):

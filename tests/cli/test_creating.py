@@ -8,7 +8,6 @@ import sqlalchemy as sa
 from pairsmith.campaign.answering import gold
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.store import Store
-from pairsmith.cli import creating
 from support.campaigns import CREATE
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -38,7 +37,7 @@ def test_gold_pairs_are_given_when_a_campaign_is_made(run):
         (["--rate", "0.1"], "", "--rate is the share of pairs drawn from --gold; give that too"),
         (["--better", "good"], "", "--better names one of the labels of --labels"),
         (["--no-features"], "", "--no-features leaves nothing for --features"),
-        (["--media", "none"], "", "--media none: there is no such folder"),
+        (["--media", "none"], "", "--media none does not exist"),
         (
             ["--answers-per-pair", "9" * 20],
             "",
@@ -54,29 +53,6 @@ def test_what_cannot_be_is_refused_and_nothing_is_made(run, words, table, told):
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert told in err
     assert not Path("c.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        (("best", 10, 0.1, 0.4, None), "--objective: 'best' is unknown; choose one of "),
-        (("order", 0.05, 0.1, 0.4, None), "--lease must be between 0.1 and 1440 minutes, got 0.05"),
-        (("order", float("nan"), 0.1, 0.4, None), "--lease must be"),
-        (("order", 10, 1.1, 0.4, None), "--random-share must be between 0 and 1, such as 0.1"),
-        (("order", 10, 0.1, -1, None), "--viewing must be between 0 and 60 seconds, got -1"),
-        (("order", 10, 0.1, 0.4, -0.1), "--rate must be between 0 and 0.5, got -0.1"),
-    ],
-)
-def test_numbers_have_their_bounds(values, told):
-    with pytest.raises(ValueError, match=told):
-        creating.check_numbers(*values)
-    creating.check_numbers("order", 1440, 0, 60, 0.5)
-
-
-def test_what_stands_above_both_items_is_not_shown_with_each():
-    creating.check_aside(["prompt", "model"], ["text:answer", "image:path"])
-    with pytest.raises(ValueError, match="--show names the column 'model'"):
-        creating.check_aside(["prompt", "model"], ["text:answer", "text:model"])
 
 
 def test_texts_that_are_not_shown_are_told_briefly_with_what_to_do(run, tmp_path, monkeypatch):

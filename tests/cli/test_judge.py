@@ -105,7 +105,7 @@ def test_a_judge_without_verdicts_is_given_up_and_goes_on_when_it_is_mended(run,
     assert (code, out) == (1, "")
     assert err == (
         "Error: no usable reply from the judge to 5 requests in a row: 'I prefer the left one.' has no verdict, which"
-        " is one of left, right, tie, skip; mend the judge and run the same command again, which asks these pairs, or"
+        " is one of left, right, tie, skip; fix the judge and run the same command again, which asks these pairs, or"
         " allow more such replies with --give-up-after\n"
     )
     assert Path("n").read_text() == "\n" * 5
@@ -120,7 +120,7 @@ def test_all_jobs_together_give_a_judge_up(run, campaign, endpoint):
     url, seen = endpoint((200, {}, b"<!doctype html>Sign in"))
     code, _, err = run("judge", "c.db", "--http", url, "--model", "m", "--jobs", "3", "--give-up-after", "4")
     assert code == 1
-    assert "to 4 requests in a row: '<!doctype html>Sign in' is no chat completion; mend the judge" in err
+    assert "to 4 requests in a row: '<!doctype html>Sign in' is no chat completion; fix the judge" in err
     assert 4 <= len(seen) <= 6
     with Store("c.db") as store:
         assert count(store)["skipped"] == 0

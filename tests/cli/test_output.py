@@ -72,7 +72,7 @@ def test_log_det_is_told_as_it_is_under_every_objective(samples, run):
         assert code == 0
         told[objective] = re.search(r"log det of the information: (\S+) before, (\S+) with them", out).groups()
         assert float(told[objective][1]) == pytest.approx(pd.read_csv(f"{objective}.csv").logdet.iloc[-1], abs=6e-4)
-        assert ("gain: what the trace of A^-1" in out) == (objective == "a-optimal")
+        assert ("gain: the decrease of the trace of A^-1" in out) == (objective == "a-optimal")
     d = pd.read_csv("items.csv").shape[1] - 1
     assert {float(before) for before, _ in told.values()} == {round(d * np.log(0.25), 3)}
     code, _, err = run("select items.csv -k 3 --objective entropy --certify")
@@ -82,7 +82,7 @@ def test_log_det_is_told_as_it_is_under_every_objective(samples, run):
 
 def test_what_a_gain_is_stands_on_one_line_under_narrow_tables(samples, run):
     out = run("select items.csv -k 1 --objective a-optimal -o pairs.csv")[1]
-    assert "\ngain: what the trace of A^-1, the summed variance of the coefficients, falls by\n" in out
+    assert "\ngain: the decrease of the trace of A^-1, the total variance of the coefficients\n" in out
     assert out.startswith("Picked 1 pair in ")
 
 

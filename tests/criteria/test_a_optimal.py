@@ -23,12 +23,12 @@ def test_every_pick_attains_the_maximum(setting):
 
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 3))
 @settings(max_examples=20)
-def test_on_integers_full_of_ties(seed, d):
+def test_every_pick_attains_the_maximum_with_ties(seed, d):
     assert_attains_the_maximum_on_ties("a-optimal", seed, d)
 
 
-def test_when_gains_collapse():
-    """k past d with a small ridge: n_e falls by 1e14, and subtraction alone would keep no digit."""
+def test_gains_are_accurate_after_they_collapse():
+    """With k > d and a small ridge, n_e falls by 1e14: subtraction alone would leave no digit."""
     X = problem(0, n=12, d=4)[0]
     selection = ps.select(X, 20, ridge=1e-7, objective="a-optimal")
     chosen = []
@@ -43,7 +43,7 @@ def test_when_gains_collapse():
         chosen.append((i, j))
 
 
-def test_resumed_has_the_gains_of_a_whole_run(tmp_path):
+def test_a_resumed_run_has_the_gains_of_a_whole_run(tmp_path):
     X = np.random.default_rng(2).standard_normal((30, 4))
     path, options = tmp_path / "run.json", {"objective": "a-optimal", "ridge": 1e-3, "labeled": [1, 2]}
     whole = ps.select(X, 8, **options)
@@ -53,7 +53,7 @@ def test_resumed_has_the_gains_of_a_whole_run(tmp_path):
     np.testing.assert_allclose(resumed.gains, whole.gains, rtol=1e-6)
 
 
-def test_too_large_is_refused_before_any_work():
+def test_too_many_pairs_are_refused_before_any_work():
     X = np.random.default_rng(0).standard_normal((1_000_000, 2))
     with pytest.raises(ValueError, match="objective='a-optimal' needs 8000 GB"):
         ps.select(X, 3, objective="a-optimal")

@@ -1,4 +1,4 @@
-"""The registry of criteria, and what holds for all of them."""
+"""The registry of criteria, and the behaviour that all criteria share."""
 
 import inspect
 import re
@@ -13,11 +13,11 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.criteria import CRITERIA, LOG_DET
-from pairsmith.criteria.belief import Belief
+from pairsmith.criteria.problem import ModelEstimate
 from pairsmith.data.features import from_array
 from support.definitions import information, problem
 
-LINEAR = [name for name, criterion in CRITERIA.items() if not criterion.only_effects]  # which take a linear model
+WITH_LINEAR_MODEL = [name for name, criterion in CRITERIA.items() if not criterion.only_effects]
 
 
 def test_names_are_keys_and_modules_are_loaded_only_when_called():
@@ -28,8 +28,8 @@ def test_names_are_keys_and_modules_are_loaded_only_when_called():
 
 
 def test_the_docstring_of_select_names_every_criterion():
-    told = inspect.getdoc(ps.select).split("objective : str")[1].split("goal : str")[0]
-    assert re.findall(r'"([a-z-]+)"', told) == list(CRITERIA)
+    described = inspect.getdoc(ps.select).split("objective : str")[1].split("goal : str")[0]
+    assert re.findall(r'"([a-z-]+)"', described) == list(CRITERIA)
 
 
 def test_the_table_in_the_docs_is_the_registry():
@@ -37,23 +37,23 @@ def test_the_table_in_the_docs_is_the_registry():
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     yes = {True: "yes", False: ""}
     assert rows == [
-        f"| `{each.name}` | {each.what} | {each.gain_is} | {yes[each.needs_model]} | {yes[each.by_engine]}"
+        f"| `{each.name}` | {each.description} | {each.gain_is} | {yes[each.needs_model]} | {yes[each.uses_engine]}"
         f" | {yes[each.resumable]} | {yes[each.certifiable]} | {each.bytes_per_pair or ''} |"
         for each in CRITERIA.values()
     ]
 
 
-@pytest.mark.parametrize("objective", LINEAR)
-def test_log_det_is_told_as_it_is_whatever_a_gain_is(objective):
+@pytest.mark.parametrize("objective", WITH_LINEAR_MODEL)
+def test_logdet_is_correct_whatever_a_gain_is(objective):
     X, model = problem(0)
     labeled, compared = [0, 3], [(1, 2), (4, 7)]
-    known = {"labeled": labeled, "comparisons": compared, "model": model}
-    selection = ps.select(X, 5, ridge=0.5, objective=objective, random_state=0, **known)
+    answers = {"labeled": labeled, "comparisons": compared, "model": model}
+    selection = ps.select(X, 5, ridge=0.5, objective=objective, random_state=0, **answers)
     scores = np.zeros(len(X))
-    if CRITERIA[objective].scores_that_weigh:
-        belief = Belief(model.coef_, model.covariance_root_, X @ model.coef_)
-        scores = CRITERIA[objective].scores_that_weigh(from_array(X), belief)
-    unit = 0.25 if CRITERIA[objective].scores_that_weigh is None else 1.0  # p (1 - p) where all scores are 0
+    if CRITERIA[objective].weighting_scores:
+        estimate = ModelEstimate(model.coef_, model.covariance_root_, X @ model.coef_)
+        scores = CRITERIA[objective].weighting_scores(from_array(X), estimate)
+    unit = 0.25 if CRITERIA[objective].weighting_scores is None else 1.0  # p (1 - p) where all scores are 0
 
     def defined(pairs):
         own = [expit(scores[i]) * expit(-scores[i]) / unit for i in labeled]
@@ -79,15 +79,15 @@ def test_a_resumed_run_is_a_whole_run(objective, tmp_path):
     np.testing.assert_allclose(resumed.logdet, whole.logdet, rtol=1e-9)
 
 
-@pytest.mark.parametrize("objective", LINEAR)
-def test_what_a_criterion_cannot_do_is_refused(objective):
+@pytest.mark.parametrize("objective", WITH_LINEAR_MODEL)
+def test_options_that_a_criterion_cannot_use_are_refused(objective):
     X, model = problem(0)
     criterion = CRITERIA[objective]
     for able, options, message in (
-        (criterion.by_paper, {"algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
-        (criterion.by_engine, {"algorithm": "engine"}, "algorithm='engine' is for objective='d-optimal'"),
-        (criterion.by_engine, {"pool_size": 10}, "pool_size is for the engine"),
-        (criterion.certifiable, {"certify": True}, "certify bounds log det, which is not what the objective"),
+        (criterion.allows_paper_algorithms, {"algorithm": "scalar"}, "algorithm='scalar' is for objective='d-optimal'"),
+        (criterion.uses_engine, {"algorithm": "engine"}, "algorithm='engine' is for objective='d-optimal'"),
+        (criterion.uses_engine, {"pool_size": 10}, "pool_size is for the engine"),
+        (criterion.certifiable, {"certify": True}, "certify bounds log det, which objective=.* does not maximise"),
     ):
         if able:
             assert len(ps.select(X, 3, objective=objective, model=model, **options)) == 3
@@ -99,25 +99,25 @@ def test_what_a_criterion_cannot_do_is_refused(objective):
             ps.select(X, 3, objective=objective, model=model, checkpoint="run.json")
 
 
-def test_among_equals_the_smallest_pair_wins():
+def test_the_smallest_pair_wins_among_equal_gains():
     X, model = np.zeros((5, 2)), problem(0, d=2)[1]
-    for objective in set(LINEAR) - {"mutual-information", "random"}:
+    for objective in set(WITH_LINEAR_MODEL) - {"mutual-information", "random"}:
         selection = ps.select(X, 5, ridge=1.0, objective=objective, model=model)
         assert selection.pairs.tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2]], objective
 
 
 @pytest.mark.parametrize("objective", ["entropy", "a-optimal", "fisher", "mutual-information", "random"])
-def test_a_cap_that_gets_stuck_in_a_list_ends_the_run(objective):
+def test_a_run_ends_if_the_cap_leaves_no_pair(objective):
     """After 1-2, the path 0-1-2-3 has no pair left whose items are both below a cap of 1."""
     X = np.array([[0.0], [1.0], [1.1], [2.2]])
     model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 3)], outcomes=[-1])
     for seed in range(20):
         options = {"max_per_item": 1, "ridge": 1.0, "objective": objective, "model": model, "random_state": seed}
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             selection = ps.select(X, 2, candidates=[(0, 1), (1, 2), (2, 3)], **options)
-        stuck = selection.pairs.tolist() == [[1, 2]]
-        assert stuck == (len(selection) == 1) == any("only 1 of k=2 pairs" in str(one.message) for one in told)
-        if stuck or objective not in ("entropy", "random"):
+        is_stuck = selection.pairs.tolist() == [[1, 2]]
+        assert is_stuck == (len(selection) == 1) == any("only 1 of k=2 pairs" in str(one.message) for one in warned)
+        if is_stuck or objective not in ("entropy", "random"):
             break
-    assert stuck or objective not in ("entropy", "random")
+    assert is_stuck or objective not in ("entropy", "random")

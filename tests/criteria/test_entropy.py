@@ -16,11 +16,11 @@ def test_every_pick_attains_the_maximum(setting):
 
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 3))
 @settings(max_examples=20)
-def test_on_integers_full_of_ties(seed, d):
+def test_every_pick_attains_the_maximum_with_ties(seed, d):
     assert_attains_the_maximum_on_ties("entropy", seed, d)
 
 
-def test_two_hundred_thousand_items():
+def test_the_closest_pairs_of_200_000_items_are_picked_first():
     X = np.random.default_rng(0).standard_normal((200_000, 3))
     model = ps.BradleyTerry(1.0).fit(X[:50], np.where(X[:50, 0] > 0, 1, -1))
     selection = ps.select(X, 500, objective="entropy", model=model, max_per_item=3)

@@ -24,12 +24,12 @@ def test_every_pick_attains_the_maximum(setting):
 
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 3))
 @settings(max_examples=20)
-def test_on_integers_full_of_ties(seed, d):
+def test_every_pick_attains_the_maximum_with_ties(seed, d):
     assert_attains_the_maximum_on_ties("fisher", seed, d)
 
 
 def exact_ratio(X, weights, pairs, candidates, ridge):
-    """The Fisher information ratio by its definition, in rational arithmetic."""
+    """Return the Fisher information ratio by its definition, in rational arithmetic."""
     d = X.shape[1]
     rows = [[Fraction(float(value)) for value in row] for row in X]
     vector = {(i, j): [a - b for a, b in zip(rows[i], rows[j], strict=True)] for i, j in candidates}
@@ -56,7 +56,7 @@ def exact_ratio(X, weights, pairs, candidates, ridge):
 
 @pytest.mark.parametrize("scales", [[1.0, 1.0, 1.0], [1.0, 1.0, 1e4], [1e-4, 1.0, 1e4], [1e-6, 1e3, 1e6]])
 @pytest.mark.parametrize("ridge", [1e-2, 1e-8])
-def test_on_columns_of_any_scale(scales, ridge):
+def test_gains_are_accurate_with_columns_of_any_scale(scales, ridge):
     X, model = problem(4, n=6)
     X = X * scales
     model.coef_ = model.coef_ / scales
@@ -65,13 +65,13 @@ def test_on_columns_of_any_scale(scales, ridge):
     weights = {pair: float(weight(X, model, *pair)) for pair in candidates}
     picked, total = [], 0
     for pair, gain in zip(map(tuple, selection.pairs.tolist()), selection.gains, strict=True):
-        worth = {
+        ratios = {
             other: exact_ratio(X, weights, [*picked, other], candidates, ridge)
             for other in candidates
             if other not in picked
         }
-        assert float(worth[pair] / max(worth.values())) == pytest.approx(1, rel=1e-6)
+        assert float(ratios[pair] / max(ratios.values())) == pytest.approx(1, rel=1e-6)
         if picked:
-            assert gain == pytest.approx(float(worth[pair] - total), rel=1e-6)
+            assert gain == pytest.approx(float(ratios[pair] - total), rel=1e-6)
         picked.append(pair)
-        total = worth[pair]
+        total = ratios[pair]

@@ -1,4 +1,4 @@
-"""Mutual information against its definition: by all outcomes, or where answers are alike by their number."""
+"""Mutual information against its definition, by enumerating all outcomes, or their number if pairs are alike."""
 
 from itertools import product
 
@@ -19,7 +19,7 @@ def problem(seed, n, d=3):
 
 
 def mutual_information(pairs, scores):
-    """I(beta; Y_S) by all outcomes, beta one of the samples (the columns of scores) with equal chance."""
+    """Return I(beta; Y_S) by enumerating all outcomes, with beta uniform over the columns of scores."""
     p = np.array([expit(scores[i] - scores[j]) for i, j in pairs])
     total = 0.0
     for outcome in product([0, 1], repeat=len(pairs)):
@@ -29,17 +29,17 @@ def mutual_information(pairs, scores):
 
 
 @pytest.mark.parametrize("options", [{}, {"max_per_item": 1}, {"candidates": ps.WithinGroups([0, 1, 0, 1, 0, 1, 1])}])
-def test_mutual_information_against_all_outcomes(options, monkeypatch):
-    monkeypatch.setattr(information, "_SAMPLES", 200)
+def test_gains_match_the_enumeration_of_all_outcomes(options, monkeypatch):
+    monkeypatch.setattr(information, "_POSTERIOR_SAMPLES", 200)
     X, model = problem(0, n=7)
     kept = {}
-    draw = information._samples
+    draw = information._sample_scores
 
     def samples(*given):
         kept.setdefault("scores", draw(*given))
         return kept["scores"]
 
-    monkeypatch.setattr(information, "_samples", samples)
+    monkeypatch.setattr(information, "_sample_scores", samples)
     selection = ps.select(X, 3, objective="mutual-information", model=model, random_state=0, **options)
     centred = kept["scores"]
     groups, cap = options.get("candidates"), options.get("max_per_item")
@@ -59,31 +59,31 @@ def test_mutual_information_against_all_outcomes(options, monkeypatch):
     assert selection.diagnostics["objective"] == pytest.approx(selection.gains.sum(), abs=1e-9)
 
 
-def test_mutual_information_beyond_all_outcomes(monkeypatch):
-    """With drawn worlds the objective stays what all outcomes give, within its Monte Carlo error."""
+def test_the_simulated_objective_matches_the_enumeration(monkeypatch):
+    """Simulated worlds give the objective within its Monte Carlo error."""
     X, model = problem(0, n=12, d=4)
     exact = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    monkeypatch.setattr(information, "_OUTCOMES", 16)
+    monkeypatch.setattr(information, "_MAX_OUTCOMES", 16)
     drawn = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
-    scores = information._samples(X, model.coef_, model.covariance_root_, 4000, np.random.default_rng(5))
+    scores = information._sample_scores(X, model.coef_, model.covariance_root_, 4000, np.random.default_rng(5))
     for selection in (exact, drawn):
-        told, error = selection.diagnostics["objective"], selection.diagnostics["objective_error"]
+        objective, error = selection.diagnostics["objective"], selection.diagnostics["objective_error"]
         assert 0 < error < 0.1
-        assert abs(told - mutual_information(selection.pairs, scores)) < 5 * error + 0.02
+        assert abs(objective - mutual_information(selection.pairs, scores)) < 5 * error + 0.02
     again = ps.select(X, 8, objective="mutual-information", model=model, random_state=0)
     np.testing.assert_array_equal(again.pairs, drawn.pairs)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mean", "deviation"), [(0.0, 1.0), (0.5, 4.0), (-2.0, 20.0)])
-def test_many_answers_to_the_same_question(mean, deviation):
-    """Six items at 0 and seven at 1: 42 pairs that ask the same, so their number of yes tells all that they tell."""
+def test_many_answers_to_the_same_question_match_the_binomial_distribution(mean, deviation):
+    """With six items at 0 and seven at 1, 42 pairs ask the same, so only the number of wins matters."""
     X = np.repeat([[0.0], [1.0]], [6, 7], axis=0)
     model = ps.BradleyTerry().fit(X, comparisons=[(0, 8)], outcomes=[1])
     model.coef_, model.covariance_root_ = np.array([mean]), np.array([[deviation]])
     k = 40
     selection = ps.select(X, k, objective="mutual-information", model=model, random_state=0)
-    assert np.all(X[selection.pairs[:, 0], 0] != X[selection.pairs[:, 1], 0])  # the others tell nothing
+    assert np.all(X[selection.pairs[:, 0], 0] != X[selection.pairs[:, 1], 0])  # other pairs give no information
     beta = mean + deviation * np.linspace(-8, 8, 20001)
     prior = norm.pdf(beta, mean, deviation) * (beta[1] - beta[0])
     chance = binom.pmf(np.arange(k + 1)[:, None], k, expit(beta))
@@ -91,30 +91,30 @@ def test_many_answers_to_the_same_question(mean, deviation):
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = np.where(chance > 0, chance * np.log(chance / marginal[:, None]), 0)
     exact = float((kept @ prior).sum())
-    told, error = selection.diagnostics["objective"], selection.diagnostics["objective_error"]
-    assert abs(told - exact) < 4 * error + 0.01
+    objective, error = selection.diagnostics["objective"], selection.diagnostics["objective_error"]
+    assert abs(objective - exact) < 4 * error + 0.01
     assert 0 < error < 0.05 * exact
     assert selection.gains.sum() == pytest.approx(exact, rel=0.1)
 
 
 @pytest.mark.slow
-def test_more_is_told_than_samples_could_show():
-    """1024 samples can be told apart by log 1024 nats; 50 answers about 20 coefficients tell more."""
+def test_the_objective_may_exceed_what_samples_can_distinguish():
+    """1024 samples have an entropy of log 1024 nats, and 50 answers about 20 coefficients give more."""
     X = np.random.default_rng(0).standard_normal((25, 20))
     model = ps.BradleyTerry(0.05).fit(X, comparisons=[(0, 1)], outcomes=[1])
     some = ps.PairList(all_pairs(25)[::5])
     selection = ps.select(X, 50, objective="mutual-information", model=model, candidates=some, random_state=0)
     assert selection.diagnostics["objective"] > 1.5 * np.log(1024)
-    # No answer tells more than one with Gaussian noise of the largest weight, 1/4, would.
+    # No answer gives more than one with Gaussian noise and the largest weight, 1/4.
     Z = (X[selection.pairs[:, 0]] - X[selection.pairs[:, 1]]) @ model.covariance_root_
     assert selection.diagnostics["objective"] < np.linalg.slogdet(np.eye(20) + Z.T @ Z / 4)[1] / 2
-    assert np.all(np.diff(selection.gains.reshape(-1, 10).mean(axis=1)) < 0.02)  # they fall, but for noise
+    assert np.all(np.diff(selection.gains.reshape(-1, 10).mean(axis=1)) < 0.02)  # they fall, except for noise
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e5, 1e10, 1e100])
-def test_scores_of_any_size_come_to_an_end_and_are_told(scale):
-    """Features of 1e10 left Hessians without a factor, those of 1e100 steps without an end."""
+def test_scores_of_any_size_are_handled_with_a_warning(scale):
+    """With features of 1e10 Hessians have no Cholesky factor, and with 1e100 Newton's method does not converge."""
     X = np.random.default_rng(0).standard_normal((10, 3)) * scale
     model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 1), (2, 3)], outcomes=[1, -1])
     model.coef_, model.covariance_root_ = np.zeros(3), np.eye(3)
@@ -122,10 +122,10 @@ def test_scores_of_any_size_come_to_an_end_and_are_told(scale):
         selection = ps.select(X, 15, objective="mutual-information", model=model)
     assert len(np.unique(selection.pairs, axis=0)) == 15
     assert np.all(np.isfinite(selection.gains))
-    assert selection.gains[0] == pytest.approx(np.log(2), abs=1e-3)  # an answer that nothing is known of: one bit
+    assert selection.gains[0] == pytest.approx(np.log(2), abs=1e-3)  # one bit: nothing is known about the answer
 
 
-def test_without_a_seed_it_is_always_the_same():
+def test_without_a_seed_the_result_is_repeatable():
     X = np.random.default_rng(1).standard_normal((40, 3))
     model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 1), (2, 3)], outcomes=[1, -1])
     one, two = (ps.select(X, 6, objective="mutual-information", model=model) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What an answer tells about the order of items: the gains by posteriors written out, and what they mean."""
+"""The criterion `order`: its gains against full posterior covariances, and what they mean."""
 
 import itertools
 import warnings
@@ -27,15 +27,15 @@ def fitted(seed=0, count=25, **options):
     return X, pairs, model
 
 
-def written_out(model, X):
-    """Mean and covariance of the scores."""
+def mean_and_covariance(model, X):
+    """Return the posterior mean and covariance of the scores."""
     joint, _, _ = model._scores(X)
     every = np.arange(len(X))
     return joint.mean[:-1], joint.without_last().covariance(every, every)
 
 
 def worth(mean, before, after):
-    """Half of omega times what the variance of a difference falls by, over all pairs of items, one at a time."""
+    """Return half of omega times the decrease of v, summed over all pairs of items one at a time."""
     total = 0.0
     for k, other in itertools.combinations(range(len(mean)), 2):
         b = np.zeros(len(mean))
@@ -55,7 +55,7 @@ def weight(mean, C, i, j):
 
 
 def conditioned(C, pairs, weights):
-    """The covariance C after answers to pairs of these weights."""
+    """Return the covariance C after answers to pairs with these weights."""
     B = np.zeros((len(pairs), len(C)))
     for e, (i, j) in enumerate(pairs):
         B[e, i], B[e, j] = 1, -1
@@ -63,9 +63,9 @@ def conditioned(C, pairs, weights):
     return C - C @ B.T @ np.linalg.solve(B @ C @ B.T + noise, B @ C)
 
 
-def test_every_pick_tells_most_about_the_order():
+def test_every_pick_has_the_largest_gain():
     X, answered, model = fitted()
-    mean, C = written_out(model, X)
+    mean, C = mean_and_covariance(model, X)
     gone = {tuple(sorted(pair)) for pair in answered.tolist()}
     left = [pair for pair in itertools.combinations(range(N), 2) if pair not in gone]
     weights = {pair: weight(mean, C, *pair) for pair in left}
@@ -84,8 +84,8 @@ def test_every_pick_tells_most_about_the_order():
         before += best
 
 
-def test_a_gain_is_information_about_the_order():
-    """For a small change of the variance: nats between the yes or no of an order and what an answer would show."""
+def test_a_gain_is_the_information_about_the_order_in_nats():
+    """For a small change of the variance, compare with the mutual information of the order and an answer, in nats."""
     m, v, delta = 0.7, 1.3, 1e-4
     nodes, shares = np.polynomial.hermite_e.hermegauss(60)
     shares = shares / shares.sum()
@@ -93,15 +93,15 @@ def test_a_gain_is_information_about_the_order():
     def entropy(p):
         return -(xlogy(p, p) + xlogy(1 - p, 1 - p))
 
-    # What is seen moves the mean by N(0, delta) and leaves the variance v - delta.
+    # An answer moves the mean by N(0, delta) and leaves the variance v - delta.
     told = entropy(ndtr(m / np.sqrt(v))) - shares @ entropy(ndtr((m + np.sqrt(delta) * nodes) / np.sqrt(v - delta)))
     covariance = np.diag([v / 2, v / 2])
     omega = importance(np.array([m, 0.0]), covariance)[0, 1]
     assert told == pytest.approx(0.5 * omega * delta, rel=1e-3)
 
 
-def test_items_that_are_the_same_tell_nothing_of_each_other():
-    """Their difference is known, whatever rounding leaves of its variance."""
+def test_pairs_of_equal_items_have_no_importance():
+    """Their difference is certain, even if rounding leaves a positive variance."""
     left_over = 0
     for seed in range(50):
         rng = np.random.default_rng(seed)
@@ -119,22 +119,22 @@ def test_items_that_are_the_same_tell_nothing_of_each_other():
     assert left_over > 0
 
 
-def test_pairs_asked_already_and_not_answered_yet_count():
+def test_unanswered_pairs_condition_the_design():
     X, answered, model = fitted()
     first = ps.select(X, 8, model=model, comparisons=answered)
     later = ps.select(X, 4, model=model, comparisons=[*answered.tolist(), *first.pairs[:4].tolist()])
     np.testing.assert_array_equal(later.pairs, first.pairs[4:])
 
 
-def test_without_features_and_without_answers():
+def test_all_pairs_are_alike_without_features_and_answers():
     bare = ps.BradleyTerryGP().fit(n_items=9)
     found = ps.select(None, 4, model=bare)
-    assert len(np.unique(found.pairs)) == 8  # all pairs are worth the same, until an item was asked about
+    assert len(np.unique(found.pairs)) == 8  # all pairs are worth the same until an item is in a pick
     X, _, model = fitted(count=4)
     assert len(ps.select(X, 5, model=model)) == 5
 
 
-def test_equal_pairs_are_taken_in_a_random_order_that_a_seed_repeats():
+def test_equal_pairs_are_picked_in_a_random_but_repeatable_order():
     bare = ps.BradleyTerryGP().fit(n_items=200)
     usual, again, *others = (ps.select(None, 50, model=bare, random_state=seed).pairs for seed in (None, None, 1, 2))
     np.testing.assert_array_equal(usual, again)
@@ -145,8 +145,8 @@ def test_equal_pairs_are_taken_in_a_random_order_that_a_seed_repeats():
         assert 45 < apart.mean() < 90  # of random pairs 67 on average, with an error of 7
 
 
-def test_a_table_that_is_sorted_by_quality_is_no_worse_than_random_pairs():
-    """Without features all pairs are worth the same at first; neighbours would tell next to nothing."""
+def test_on_a_table_sorted_by_quality_it_is_no_worse_than_random_pairs():
+    """Without features all pairs have the same gain at first, and neighbours would be the worst choice."""
     n, scores = 60, np.linspace(3, -3, 60)
     every = list(itertools.combinations(range(n), 2))
 
@@ -168,10 +168,10 @@ def test_a_table_that_is_sorted_by_quality_is_no_worse_than_random_pairs():
         return np.mean([(1 + np.sign(mean[i] - mean[j])) / 2 for i, j in every])
 
     gaps = [in_order(seed, True) - in_order(seed, False) for seed in range(8)]
-    assert np.mean(gaps) > -0.03  # it was -0.14 where the first of equal pairs were neighbours
+    assert np.mean(gaps) > -0.03  # far lower if the first of equal pairs were neighbours
 
 
-def test_the_best_items_are_asked_about_where_they_are_wanted():
+def test_goal_top_asks_about_the_best_items():
     rng = np.random.default_rng(1)
     n = 60
     scores = np.linspace(3, -3, n)
@@ -182,7 +182,7 @@ def test_the_best_items_are_asked_about_where_they_are_wanted():
     assert np.mean(above.pairs) < 15 < np.mean(everywhere.pairs)
 
 
-def test_caps_groups_and_lists():
+def test_caps_groups_and_lists_are_respected():
     X, _, model = fitted()
     capped = ps.select(X, 6, model=model, max_per_item=1)
     assert len(np.unique(capped.pairs)) == 12
@@ -193,30 +193,30 @@ def test_caps_groups_and_lists():
     assert set(map(tuple, ps.select(X, 3, model=model, candidates=some).pairs.tolist())) == set(some)
 
 
-def test_of_many_items_some_are_looked_at(monkeypatch):
-    monkeypatch.setattr(order, "MOST_ITEMS", 8)
+def test_with_many_items_a_sample_is_considered(monkeypatch):
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS", 8)
     X, _, model = fitted()
     found = ps.select(X, 4, model=model)
     assert found.diagnostics["items looked at"] == 8
     assert len(np.unique(found.pairs)) <= 8
     np.testing.assert_array_equal(ps.select(X, 4, model=model).pairs, found.pairs)
     later = [ps.select(X, 4, model=model, comparisons=found.pairs[:count]).pairs for count in range(1, 5)]
-    assert len(np.unique(np.concatenate([found.pairs, *later]))) > 8  # in other rounds others
+    assert len(np.unique(np.concatenate([found.pairs, *later]))) > 8  # other rounds draw other samples
 
 
-def test_after_half_as_many_picks_other_items_are_looked_at(monkeypatch):
-    """Each pick tells most of the pairs of items that are looked at when it is picked, given all picks before it."""
+def test_a_new_sample_is_drawn_after_half_as_many_picks(monkeypatch):
+    """Each pick has the largest gain in the sample at its step, given all picks before it."""
     X, answered, model = fitted()
-    mean, C = written_out(model, X)
-    looks = [np.arange(8), np.array([0, 3, 5, 6, 9, 10, 12, 13])]
-    monkeypatch.setattr(order, "MOST_ITEMS", 8)
-    coming = iter(looks)
-    monkeypatch.setattr(order, "_looked_at", lambda _remaining, _rng: next(coming))
+    mean, C = mean_and_covariance(model, X)
+    samples = [np.arange(8), np.array([0, 3, 5, 6, 9, 10, 12, 13])]
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS", 8)
+    coming = iter(samples)
+    monkeypatch.setattr(order, "_sample_items", lambda _remaining, _rng: next(coming))
     found = ps.select(X, 8, model=model, comparisons=answered)
     gone = {tuple(sorted(pair)) for pair in answered.tolist()}
     taken = []
     for at, (pair, gain) in enumerate(zip(found.pairs.tolist(), found.gains, strict=True)):
-        items = looks[at // 4]
+        items = samples[at // 4]
 
         def told(pairs, items=items):
             weights = [weight(mean, C, *pair) for pair in pairs]
@@ -228,13 +228,13 @@ def test_after_half_as_many_picks_other_items_are_looked_at(monkeypatch):
         assert worths[tuple(pair)] == pytest.approx(max(worths.values()), rel=1e-9)
         assert gain == pytest.approx(max(worths.values()), rel=1e-7)
         taken.append(tuple(pair))
-    assert found.diagnostics["items looked at"] == len(set(looks[0]) | set(looks[1]))
+    assert found.diagnostics["items looked at"] == len(set(samples[0]) | set(samples[1]))
 
 
 @pytest.mark.parametrize("cap", [None, 3])
-def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
-    monkeypatch.setattr(order, "MOST_ITEMS", 4)
-    monkeypatch.setattr(order, "MOST_WHERE_FEW_MEET", 6)
+def test_all_candidates_can_be_picked_however_few_there_are(monkeypatch, cap):
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS", 4)
+    monkeypatch.setattr(order, "MAX_SAMPLED_ITEMS_IF_SPARSE", 6)
     X, _, model = fitted()
     groups = np.arange(N) // 2  # one pair each
     found = ps.select(X, N // 2, model=model, candidates=ps.WithinGroups(groups), max_per_item=cap)
@@ -252,12 +252,12 @@ def test_however_few_of_the_items_meet_all_pairs_can_be_had(monkeypatch, cap):
         ({"goal": "best"}, "goal: 'best' is unknown"),
         ({"goal": "top"}, "goal='top' goes with"),
         ({"top": 3}, "goal='top' goes with"),
-        ({"goal": "top", "top": 99}, "top=99, but there are 14 items"),
-        ({"objective": "d-optimal", "goal": "top"}, "goal is for the objective 'order'"),
+        ({"goal": "top", "top": 99}, "top=99 exceeds the 14 items"),
+        ({"objective": "d-optimal", "goal": "top"}, "goal and top are for objective='order'"),
         ({"certify": True}, "certify bounds log det"),
     ],
 )
-def test_what_is_refused(options, message):
+def test_options_that_do_not_fit_are_refused(options, message):
     X, _, model = fitted()
     with pytest.raises(ValueError, match=message):
         ps.select(X, 3, **({"model": model} | options))

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.criteria import weighted_d_optimal
-from pairsmith.criteria.belief import Belief
+from pairsmith.criteria.problem import ModelEstimate
 from pairsmith.data.features import from_array
 from support.definitions import RIDGE, SETTINGS, assert_attains_the_maximum, problem
 from support.oracle import all_pairs
@@ -66,16 +66,18 @@ def test_averaged_scores_give_the_probabilities_that_the_posterior_gives_on_aver
     gap = (X[i] - X[j]) @ model.coef_
     at, chance = np.polynomial.hermite_e.hermegauss(60)
     averaged = expit(gap[:, None] + np.sqrt(variance) * at) @ (chance / chance.sum())
-    scores = weighted_d_optimal.averaged(from_array(X), Belief(model.coef_, model.covariance_root_, X @ model.coef_))
+    scores = weighted_d_optimal.averaged(
+        from_array(X), ModelEstimate(model.coef_, model.covariance_root_, X @ model.coef_)
+    )
     assert np.abs(expit(scores[i] - scores[j]) - averaged).max() < 0.02  # MacKay's approximation, and the simulation
     assert np.abs(expit(gap) - averaged).max() > 0.05  # without it
 
 
 def test_averaged_d_optimal_is_local_d_optimal_by_its_scores():
     X, model = problem(0, n=60, d=5)
-    belief = Belief(model.coef_, model.covariance_root_, X @ model.coef_)
+    estimate = ModelEstimate(model.coef_, model.covariance_root_, X @ model.coef_)
     shrunk = ps.BradleyTerry().fit(X, np.sign(X[:, 0]))
-    shrunk.coef_ = np.linalg.lstsq(X, weighted_d_optimal.averaged(from_array(X), belief))[0]
+    shrunk.coef_ = np.linalg.lstsq(X, weighted_d_optimal.averaged(from_array(X), estimate))[0]
     averaged = ps.select(X, 30, ridge=RIDGE, objective="averaged-d-optimal", model=model)
     local = ps.select(X, 30, ridge=RIDGE, objective="local-d-optimal", model=shrunk)
     np.testing.assert_array_equal(averaged.pairs, local.pairs)

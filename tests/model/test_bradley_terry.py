@@ -12,6 +12,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
+from pairsmith.data.features import from_array
+from pairsmith.model.bradley_terry import usual_ridge
 from support.simulate import labels_and_answers
 
 
@@ -25,7 +27,7 @@ def test_as_a_scikit_learn_estimator(estimator, check):
 
 
 def objective(beta, X, ridge, labeled=(), y=(), comparisons=(), outcomes=(), weights=None):
-    """The paper's, term by term."""
+    """Return the objective of the paper, term by term."""
     total = ridge * beta @ beta
     weights = [1.0] * (len(y) + len(outcomes)) if weights is None else list(weights)
     for i, label, weight in zip(labeled, y, weights[: len(y)], strict=True):
@@ -59,7 +61,7 @@ def variants():
 @pytest.mark.slow
 @pytest.mark.parametrize("case", variants())
 @pytest.mark.parametrize("ridge", [1e-3, 0.5, 100.0])
-def test_it_minimises_the_papers_objective(case, ridge):
+def test_fit_minimises_the_objective_of_the_paper(case, ridge):
     X, data = variants()[case]
     model = ps.BradleyTerry(ridge).fit(X, **data)
     terms = {name: value for name, value in data.items() if name != "sample_weight"}
@@ -90,7 +92,7 @@ def gradient(model, rows, y, ridge):
 
 
 @pytest.mark.parametrize("ridge", [1e-8, 1e-3, 1.0])
-def test_badly_conditioned_features(ridge):
+def test_fit_is_accurate_for_badly_conditioned_features(ridge):
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.standard_normal((8, 8)))[0]
     X = rng.standard_normal((300, 8)) @ Q * np.geomspace(1, 1e-8, 8) @ Q.T
@@ -102,7 +104,7 @@ def test_badly_conditioned_features(ridge):
     assert np.linalg.norm(gradient(model, rows, y, ridge)) < 1e-8 * np.linalg.norm(rows, axis=1).sum()
 
 
-def test_separable_data():
+def test_fit_converges_on_separable_data():
     X = np.random.default_rng(0).standard_normal((100, 5))
     y = np.where(X @ np.arange(1, 6) > 0, 1, -1)
     model = ps.BradleyTerry(1e-8).fit(X, y)
@@ -111,7 +113,7 @@ def test_separable_data():
     assert np.linalg.norm(gradient(model, X, y, 1e-8)) < 1e-8 * 2e-8 * np.linalg.norm(model.coef_)
 
 
-def test_compare():
+def test_compare_returns_probabilities_at_the_estimate_or_averaged():
     X, data = labels_and_answers()
     model = ps.BradleyTerry().fit(X, **data)
     pairs = data["comparisons"]
@@ -122,7 +124,7 @@ def test_compare():
     assert np.all(np.abs(averaged - 0.5) <= np.abs(model.compare(X, pairs) - 0.5) + 1e-12)
 
 
-def test_intervals_contain_the_truth_as_often_as_they_say():
+def test_intervals_cover_the_truth_at_their_level():
     rng = np.random.default_rng(0)
     n, d, ridge = 60, 6, 0.5
     inside, sure = [], []
@@ -142,7 +144,7 @@ def test_intervals_contain_the_truth_as_often_as_they_say():
         assert abs(right[part].mean() - said[part].mean()) < 0.06
 
 
-def test_rank():
+def test_rank_orders_items_with_errors_and_intervals():
     X, data = labels_and_answers()
     frame = pd.DataFrame(X, index=[f"item {row}" for row in range(40)], columns=list("abcd"))
     model = ps.BradleyTerry().fit(frame, **data)
@@ -161,7 +163,7 @@ def test_rank():
         model.rank(frame, level=90)
 
 
-def test_in_pipelines_and_searches():
+def test_estimator_works_in_pipelines_and_searches():
     X = labels_and_answers(n=200)[0]
     y = np.where(X[:, 0] > 0, "good", "bad")
     pipeline = make_pipeline(StandardScaler(), ps.BradleyTerry(better="good"))
@@ -174,7 +176,7 @@ def test_in_pipelines_and_searches():
     assert clone(ps.BradleyTerryCV(better="good")).better == "good"
 
 
-def test_an_id_names_an_item_and_is_no_feature():
+def test_id_column_names_items_and_is_no_feature():
     X, data = labels_and_answers()
     ids = np.random.default_rng(0).permutation(np.arange(100_000, 100_040))
     plain = pd.DataFrame(X, columns=list("abcd"))
@@ -199,7 +201,19 @@ def test_an_id_names_an_item_and_is_no_feature():
         right.predict(pl.from_pandas(plain.rename(columns={"a": "e"}).assign(id=ids)))
 
 
-def test_a_ridge_is_positive():
+def test_invalid_ridges_are_refused():
     for ridge in (0, -1, np.nan, "auto", True):
         with pytest.raises(ValueError, match="ridge must be a positive number"):
             ps.BradleyTerry(ridge).fit(np.eye(2), [0, 1])
+
+
+def test_usual_ridge_gives_scores_a_prior_standard_deviation_of_2():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6)) * np.array([1, 2, 3, 4, 5, 60]) + 100
+    ridge = usual_ridge(from_array(X))
+    scores = (X - X.mean(axis=0)) @ (rng.standard_normal((6, 4000)) / np.sqrt(2 * ridge))
+    assert np.sqrt(np.mean(scores**2)) == pytest.approx(2, rel=0.05)
+
+
+def test_usual_ridge_of_identical_items_is_1():
+    assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0

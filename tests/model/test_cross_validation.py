@@ -7,8 +7,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
 from pairsmith.design.blas import single_threaded_blas
+from pairsmith.model.bradley_terry import regression_data
 from pairsmith.model.cross_validation import RIDGES, _folds
-from pairsmith.model.evidence import gather
 from support.simulate import labels_and_answers
 
 
@@ -26,8 +26,8 @@ def test_as_a_scikit_learn_estimator(estimator, check):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "d", "answers", "scale"), [(100, 10, 300, 1.0), (60, 6, 300, 0.5)])
-def test_intervals_under_a_chosen_ridge_contain_the_truth_as_often_as_they_say(n, d, answers, scale):
-    """An AUC, which does not see the scale of scores, chose ridges under which 46% of 90% intervals did."""
+def test_intervals_under_the_chosen_ridge_cover_the_truth_at_their_level(n, d, answers, scale):
+    """An AUC ignores the scale of scores, and chose ridges under which 90% intervals covered 46%."""
     rng = np.random.default_rng(0)
     inside = []
     for _ in range(80):
@@ -43,7 +43,7 @@ def test_intervals_under_a_chosen_ridge_contain_the_truth_as_often_as_they_say(n
     assert 0.87 <= np.mean(inside) <= 0.93
 
 
-def test_a_chosen_ridge_does_not_shrink_scores_to_nothing():
+def test_chosen_ridge_does_not_shrink_scores_to_zero():
     rng = np.random.default_rng(13)
     X, beta = rng.standard_normal((100, 10)), rng.standard_normal(10)
     pairs = np.array([rng.choice(100, 2, replace=False) for _ in range(300)])
@@ -53,7 +53,7 @@ def test_a_chosen_ridge_does_not_shrink_scores_to_nothing():
     assert np.std(model.decision_function(X)) > 0.5 * np.std(X @ beta)
 
 
-def test_the_ridge_is_chosen_by_the_likelihood_of_what_was_held_out():
+def test_ridge_is_chosen_by_the_likelihood_of_held_out_answers():
     X, data = labels_and_answers(seed=3, n=60, d=5, m=90)
     pairs, outcomes = data["comparisons"][:70], data["outcomes"][:70].copy()
     outcomes[[2, 5]] = 0
@@ -61,7 +61,7 @@ def test_the_ridge_is_chosen_by_the_likelihood_of_what_was_held_out():
     model = ps.BradleyTerryCV(ridges=[10.0, 0.1], held_out=1 / 3).fit(X, comparisons=pairs, outcomes=outcomes)
     assert model.n_validated_ == 70
     # The folds are those of the class; what is computed on them is the definition.
-    rows = gather(clone(model), X, None, None, pairs, outcomes, None)
+    rows = regression_data(clone(model), X, None, None, pairs, outcomes, None)
     folds = _folds(rows, 3, np.random.default_rng(0))
     assert [bool(held[0]) for _, held in folds] == [bool(held[1]) for _, held in folds]
     for ridge, score in zip(model.ridges_, model.scores_, strict=True):
@@ -87,7 +87,7 @@ def test_the_ridge_is_chosen_by_the_likelihood_of_what_was_held_out():
     np.testing.assert_allclose(model.covariance_root_ @ model.covariance_root_.T, expected, rtol=1e-6)
 
 
-def test_the_ridge_is_chosen_by_items_held_out():
+def test_ridge_is_chosen_by_the_auc_of_held_out_items():
     X, data = labels_and_answers(seed=1, n=300, d=20, m=600)
     model = ps.BradleyTerryCV(metric="auc").fit(X, **data)
     assert model.auc_ == model.scores_.max()
@@ -110,7 +110,7 @@ def test_the_ridge_is_chosen_by_items_held_out():
     np.testing.assert_allclose(only.coef_, best.coef_, rtol=1e-5)
 
 
-def test_what_is_refused():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match="ridges must be a positive number"):
         ps.BradleyTerryCV([1, 0]).fit(np.eye(2), [0, 1])
     with pytest.raises(ValueError, match="ridges is empty"):

@@ -1,3 +1,5 @@
+import doctest
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,6 @@ from support.simulate import scored_answers
 
 pytestmark = pytest.mark.filterwarnings("ignore:the answers leave")
 
-
 ONE = {"n_items": 3, "comparisons": [(0, 1)], "outcomes": [1]}
 
 
@@ -18,7 +19,7 @@ def in_order(found, scores):
     return np.mean((found[i] > found[j]) == (scores[i] > scores[j]))
 
 
-def test_it_learns_what_features_do_not_say_and_claims_no_more_than_it_knows():
+def test_doubt_is_calibrated_where_features_explain_nothing():
     """Five features unrelated to quality, 400 answers without error: a linear model claims 3% where 29% are wrong."""
     rng = np.random.default_rng(0)
     X, scores = rng.standard_normal((60, 5)), rng.standard_normal(60)
@@ -44,7 +45,7 @@ def test_units_of_columns_do_not_matter():
     np.testing.assert_allclose(dropped.decision_function(constant), plain.decision_function(X), atol=1e-4)
 
 
-def test_without_features_it_is_bradley_terry_with_a_normal_prior():
+def test_model_without_features_ranks_by_answers_alone():
     _, scores, pairs, outcomes = scored_answers(2, n=20, count=400, items=3.0)
     model = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=outcomes)
     assert in_order(model.decision_function(), scores) > 0.85
@@ -58,7 +59,7 @@ def test_without_features_it_is_bradley_terry_with_a_normal_prior():
     assert by_name.rank().index[0] == f"item {ranking.index[0]}"
 
 
-def test_without_answers_it_is_the_prior():
+def test_model_without_answers_is_the_prior():
     X = scored_answers(3)[0]
     model = ps.BradleyTerryGP().fit(X)
     assert model.doubt_ == pytest.approx(0.5)
@@ -69,7 +70,7 @@ def test_without_answers_it_is_the_prior():
     assert ps.BradleyTerryGP().fit(n_items=5).doubt_ == pytest.approx(0.5)
 
 
-def test_items_never_seen_have_the_other_two_parts_and_wider_intervals():
+def test_new_items_are_ranked_by_features_with_wider_intervals():
     X, scores, pairs, outcomes = scored_answers(4, n=120, count=1500, items=1.0)
     seen = np.arange(90)
     inside = np.all(pairs < 90, axis=1)
@@ -86,7 +87,7 @@ def test_items_never_seen_have_the_other_two_parts_and_wider_intervals():
     assert mixed.loc["i100", "score"] == pytest.approx(new.loc[10, "score"], abs=1e-6)
 
 
-def test_rank_tells_ranges_of_ranks_and_the_chance_of_the_top():
+def test_rank_returns_intervals_of_ranks_and_probabilities_of_the_top():
     X, scores, pairs, outcomes = scored_answers(5, n=40, count=600)
     model = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     ranking = model.rank(X, level=0.8, top=5)
@@ -105,7 +106,7 @@ def test_rank_tells_ranges_of_ranks_and_the_chance_of_the_top():
         model.rank(X, level=1)
 
 
-def test_ties_weights_and_repeats_mean_what_they_say():
+def test_ties_weights_and_repeated_answers_are_equivalent():
     X, _, pairs, outcomes = scored_answers(6, n=15, count=60)
     fixed = {"linear": 1.0, "smooth": False, "items": 0.5}
     scores = (
@@ -126,7 +127,7 @@ def test_ties_weights_and_repeats_mean_what_they_say():
     np.testing.assert_allclose(halves.decision_function(X), tied.decision_function(X), atol=1e-12)
 
 
-def test_labels_have_a_threshold_of_their_own():
+def test_labels_are_predicted_with_a_learned_threshold():
     X, scores, pairs, outcomes = scored_answers(7, n=100, count=200)
     labels = np.where(scores > 1.0, "good", "bad")
     labeled = np.arange(60)
@@ -143,7 +144,7 @@ def test_labels_have_a_threshold_of_their_own():
     assert in_order(ranking["score"].sort_index().to_numpy(), scores) > 0.75
 
 
-def test_a_warm_start_keeps_variances_until_answers_have_grown():
+def test_warm_start_keeps_variances_until_answers_have_grown_by_a_fifth():
     X, _, pairs, outcomes = scored_answers(8, count=500)
     model = ps.BradleyTerryGP(warm_start=True).fit(X, comparisons=pairs[:400], outcomes=outcomes[:400])
     before = model.variances_
@@ -157,7 +158,7 @@ def test_a_warm_start_keeps_variances_until_answers_have_grown():
     assert model.variances_ != before
 
 
-def test_a_warm_start_is_none_where_parts_or_items_are_others():
+def test_warm_start_is_ignored_if_parts_or_items_change():
     X, _, pairs, outcomes = scored_answers(11, count=200)
     model = ps.BradleyTerryGP(warm_start=True, smooth=False).fit(X, comparisons=pairs, outcomes=outcomes)
     before = model.variances_
@@ -169,7 +170,7 @@ def test_a_warm_start_is_none_where_parts_or_items_are_others():
     assert model.variances_ == pytest.approx(before, rel=1e-6)
 
 
-def test_items_are_known_with_ids_and_without():
+def test_items_are_recognised_with_and_without_ids():
     X, _, pairs, outcomes = scored_answers(12)
     frame = pd.DataFrame(X, index=[f"i{at}" for at in range(len(X))])
     plain = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
@@ -182,7 +183,7 @@ def test_items_are_known_with_ids_and_without():
     assert plain.rank(X[:50])["error"].min() > plain.rank(X)["error"].min()  # some of them are not known again
 
 
-def test_columns_that_are_all_constant_say_nothing():
+def test_constant_columns_switch_the_feature_parts_off():
     _, _, pairs, outcomes = scored_answers(13, n=20, count=80)
     model = ps.BradleyTerryGP().fit(np.ones((20, 3)), comparisons=pairs, outcomes=outcomes)
     assert model.variances_["linear"] == model.variances_["smooth"] == 0
@@ -192,7 +193,7 @@ def test_columns_that_are_all_constant_say_nothing():
 @pytest.mark.parametrize(
     ("options", "given", "message"),
     [
-        ({}, {}, "say how many items there are: n_items="),
+        ({}, {}, "the number of items is unknown; give n_items="),
         ({}, {"n_items": 1}, "n_items must be a whole number of at least 2"),
         ({}, {"X": np.ones((4, 2)), "n_items": 5}, "n_items=5, but X has 4 items"),
         ({"linear": -1}, {"n_items": 3}, "linear must be 'auto', a positive variance below 1e9 or False, got -1"),
@@ -216,12 +217,12 @@ def test_columns_that_are_all_constant_say_nothing():
         ({}, {"X": "items.csv"}, "X is a path, items.csv; read it first"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(options, given, message):
+def test_invalid_input_is_refused(options, given, message):
     with pytest.raises(ValueError, match=message):
         ps.BradleyTerryGP(**options).fit(**given)
 
 
-def test_one_answer_answers_alike_and_items_never_compared():
+def test_fit_handles_one_answer_and_items_without_answers():
     X = scored_answers(10, n=12)[0]
     one = ps.BradleyTerryGP().fit(X, comparisons=[(0, 1)], outcomes=[1])
     assert one.compare(X, [(0, 1)])[0] > 0.5
@@ -232,7 +233,7 @@ def test_one_answer_answers_alike_and_items_never_compared():
         one.rank()
 
 
-def test_islands_are_told_once():
+def test_fit_warns_once_of_islands():
     with pytest.warns(UserWarning, match="in 2 islands") as told:
         ps.BradleyTerryGP().fit(n_items=6, comparisons=[(0, 1), (2, 3)], outcomes=[1, 1])
     assert len(told) == 1
@@ -240,7 +241,7 @@ def test_islands_are_told_once():
 
 @pytest.mark.parametrize("items", [0.2, 1.0])
 @pytest.mark.slow
-def test_intervals_cover_what_they_say_where_the_model_is_true(items):
+def test_intervals_and_reliability_are_calibrated_if_the_model_is_true(items):
     covered, reliability, truth = [], [], []
     for seed in range(40):
         X, scores, pairs, outcomes = scored_answers(100 + seed, n=60, d=4, count=400, linear=2.0, items=items)
@@ -272,8 +273,8 @@ def test_as_a_scikit_learn_estimator(estimator, check):
 
 
 @pytest.mark.parametrize("labels", [False, True])
-def test_more_answers_make_the_model_that_a_fit_to_all_makes(labels, tmp_path):
-    """Of a model that was loaded too; a pair may be asked again, turned round."""
+def test_with_answers_matches_a_fit_to_all_answers(labels, tmp_path):
+    """This holds for a loaded model too, and a pair may be asked again the other way round."""
     X, scores, pairs, outcomes = scored_answers(5, count=120)
     pairs[100], outcomes[100] = pairs[0][::-1], -outcomes[0]
     known = {"labeled": [0, 1, 2], "y": np.where(scores[:3] > 0, 1, -1)} if labels else {}
@@ -292,7 +293,7 @@ def test_more_answers_make_the_model_that_a_fit_to_all_makes(labels, tmp_path):
     assert (model.doubt_, model.learned_.count()) == (before, 80)
 
 
-def test_more_answers_than_a_fifth_are_learned_from_as_by_fit():
+def test_with_answers_learns_variances_again_after_a_fifth_more_answers():
     X, _, pairs, outcomes = scored_answers(6, count=150)
     model = ps.BradleyTerryGP().fit(X, comparisons=pairs[:100], outcomes=outcomes[:100])
     few, many = (
@@ -302,11 +303,11 @@ def test_more_answers_than_a_fifth_are_learned_from_as_by_fit():
     assert few.variances_ == model.variances_
     whole = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     assert many.variances_ == pytest.approx(whole.variances_, rel=0.05)
-    with pytest.raises(AttributeError, match="left_out_ is there after fit"):
+    with pytest.raises(AttributeError, match="left_out_ exists only after fit"):
         _ = few.left_out_
 
 
-def test_more_answers_are_about_the_same_items():
+def test_with_answers_refuses_other_items():
     X, _, pairs, outcomes = scored_answers(6, count=50)
     model = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     with pytest.raises(ValueError, match="X must have the items that the model was fitted to, all of them and in that"):
@@ -315,14 +316,14 @@ def test_more_answers_are_about_the_same_items():
         model.with_answers(X, [[0, 80]], [1])
 
 
-def test_one_item_has_no_pair_to_doubt():
+def test_single_item_has_no_doubt():
     model = ps.BradleyTerryGP().fit(np.ones((1, 3)))
     assert model.doubt_ == 0
     assert model.rank(np.ones((1, 3)))["rank"].tolist() == [1]
 
 
 def of_two_items(variance, won, lost):
-    """The mean of f_0 - f_1, by a fine grid around where the likelihood is largest."""
+    """Return the posterior mean of f_0 - f_1 by a fine grid around the maximum of the likelihood."""
     peak, width = np.log(won / lost), 12 * np.sqrt(1 / won + 1 / lost)
     gap = np.linspace(peak - width, peak + width, 200_001)
     height = won * -np.logaddexp(0, -gap) + lost * -np.logaddexp(0, gap) - gap**2 / (4 * variance)
@@ -333,19 +334,19 @@ def of_two_items(variance, won, lost):
 @pytest.mark.parametrize(
     ("variance", "won", "lost"), [(1.0, 6000, 4000), (1.0, 60_000, 40_000), (1.0, 9e5, 1e5), (100.0, 600, 400)]
 )
-def test_a_pair_may_have_as_many_answers_as_there_are(variance, won, lost):
-    """The cavity of such a pair is a small share of its precision: sites that were left as they were stayed wrong."""
+def test_scores_are_accurate_for_a_pair_with_very_many_answers(variance, won, lost):
+    """The cavity has a tiny share of the precision of such a pair, and its site must still be updated."""
     pair = {"comparisons": [(0, 1), (0, 1)], "outcomes": [1, -1], "sample_weight": [won, lost]}
     scores = ps.BradleyTerryGP(items=variance).fit(n_items=2, **pair).decision_function()
     assert scores[0] - scores[1] == pytest.approx(of_two_items(variance, won, lost), abs=1e-6)
 
 
-def test_one_answer_under_a_wide_prior_halves_it():
+def test_one_answer_under_a_wide_prior_gives_half_a_normal():
     scores = ps.BradleyTerryGP(items=1e5).fit(**ONE).decision_function()
     assert scores[0] == pytest.approx(np.sqrt(2e5) * np.sqrt(2 / np.pi) / 2, rel=1e-4)  # the mean of half a normal
 
 
-def test_answers_about_items_that_are_alike_tell_nothing_but_their_number():
+def test_answers_about_identical_items_change_only_the_evidence():
     X = np.array([[0.0], [1.0], [0.0], [1.0]])
     parts = {"linear": 1.0, "smooth": 1.0, "items": False}
     one = ps.BradleyTerryGP(**parts).fit(X, comparisons=[(0, 1)], outcomes=[1])
@@ -355,7 +356,7 @@ def test_answers_about_items_that_are_alike_tell_nothing_but_their_number():
     assert len(ps.select(X, 2, model=more).pairs) == 2
 
 
-def test_a_warm_start_counts_answers_and_not_pairs():
+def test_warm_start_counts_answers_and_not_pairs():
     rng = np.random.default_rng(1)
     every = np.array([(i, j) for i in range(8) for j in range(i)])
     model = ps.BradleyTerryGP(warm_start=True).fit(n_items=8, comparisons=every, outcomes=np.ones(len(every)))
@@ -365,7 +366,7 @@ def test_a_warm_start_counts_answers_and_not_pairs():
     assert model.variances_["items"] == pytest.approx(cold.variances_["items"], rel=0.05)
 
 
-def test_items_that_are_not_known_at_all_are_told():
+def test_unrecognised_items_cause_a_warning():
     X, _, pairs, outcomes = scored_answers(12, n=20, count=40)
     model = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     assert len(model.rank(X[:10])) == 10
@@ -380,3 +381,10 @@ def test_items_that_are_not_known_at_all_are_told():
     with pytest.warns(UserWarning, match="it knows items by their ids"):
         ps.select(named.rename(index=str.upper), 3, model=model)
     ps.select(named[:5].rename(index=str.upper).combine_first(named[5:]), 3, model=model)  # some are known
+
+
+@pytest.mark.parametrize("estimator", [ps.BradleyTerry, ps.BradleyTerryCV, ps.BradleyTerryGP])
+def test_examples_in_docstrings_run(estimator):
+    (examples,) = doctest.DocTestFinder(recurse=False).find(estimator)
+    assert examples.examples
+    assert doctest.DocTestRunner().run(examples).failed == 0

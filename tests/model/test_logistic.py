@@ -8,13 +8,13 @@ from pairsmith.model.logistic import auc, auc_of_comparisons, average, minimise
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
-def test_auc_is_scikit_learns(levels):
+def test_auc_matches_scikit_learn(levels):
     rng = np.random.default_rng(levels)
     y, scores, weights = rng.choice([-1.0, 1.0], 60), rng.integers(levels, size=60) / 7, rng.random(60)
     assert auc(y, scores, weights) == pytest.approx(roc_auc_score(y, scores, sample_weight=weights), abs=1e-13)
 
 
-def test_who_is_called_first_does_not_matter_to_an_auc_of_comparisons():
+def test_auc_of_comparisons_ignores_the_order_within_pairs():
     rng = np.random.default_rng(0)
     outcomes, gaps, weights = rng.choice([-1.0, 1.0], 40), rng.integers(-5, 6, 40) / 3, rng.random(40)
     both = np.concatenate([outcomes, -outcomes]), np.concatenate([gaps, -gaps])
@@ -26,7 +26,7 @@ def test_who_is_called_first_does_not_matter_to_an_auc_of_comparisons():
 
 @pytest.mark.parametrize("mean", [0.0, 0.3, -2.0, 8.0])
 @pytest.mark.parametrize("deviation", [0.0, 0.01, 0.39, 0.41, 1.0, 30.0])
-def test_averaging_over_the_posterior_is_the_integral(mean, deviation):
+def test_averaged_probability_matches_numerical_integration(mean, deviation):
     def density(t):
         return expit(mean + deviation * t) * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
 
@@ -35,7 +35,7 @@ def test_averaging_over_the_posterior_is_the_integral(mean, deviation):
     assert average(np.array([mean]), np.array([deviation]))[0] == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_minimum_does_not_depend_on_where_the_search_starts():
+def test_minimum_does_not_depend_on_the_start():
     rng = np.random.default_rng(0)
     rows, weights = rng.standard_normal((50, 3)), rng.random(50) * (np.arange(50) % 5 > 0)
     y = np.where(rng.random(50) < expit(rows @ [1, -2, 0.5]), 1.0, -1.0)
@@ -48,8 +48,8 @@ def test_the_minimum_does_not_depend_on_where_the_search_starts():
     np.testing.assert_array_equal(factor, np.triu(factor))
 
 
-def test_the_factor_of_many_rows_is_that_of_few():
-    """Beyond 2e8 multiplications it comes by another way, block by block, and a block is not always full."""
+def test_both_factorizations_agree():
+    """Large data use another factorization, block by block, and the last block is not always full."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((30_001, 90))
     y = np.where(rng.random(len(rows)) < expit(rows[:, 0]), 1.0, -1.0)
@@ -59,7 +59,7 @@ def test_the_factor_of_many_rows_is_that_of_few():
     np.testing.assert_allclose(factor.T @ factor, hessian, rtol=1e-6, atol=1e-6 * hessian.max())
 
 
-def test_nothing_to_learn_from_leaves_the_prior():
+def test_minimise_without_data_returns_the_prior():
     beta, factor = minimise(np.ones((2, 3)), np.ones(2), np.zeros(2), 0.5)
     np.testing.assert_array_equal(beta, np.zeros(3))
     np.testing.assert_allclose(factor, np.eye(3))

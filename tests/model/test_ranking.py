@@ -1,31 +1,38 @@
-"""Rankings of items, of items within groups, and of those who made them."""
+"""Rankings of items, of items within groups, and of their authors."""
 
 import numpy as np
 import pytest
 from scipy.stats import norm, t
 
 import pairsmith as ps
-from pairsmith.model.joint import Joint
-from pairsmith.model.ranking import author_weights, certainty, members, ranked, ranked_authors, ranked_in_groups
+from pairsmith.model.posterior import Posterior
+from pairsmith.model.ranking import (
+    author_weights,
+    certainty,
+    group_members,
+    rank_authors,
+    rank_items,
+    rank_within_groups,
+)
 
 
 def posterior(n=12, seed=0):
-    """A joint posterior with all its parts, and its mean and covariance written out."""
+    """Return a posterior, its mean and its dense covariance."""
     rng = np.random.default_rng(seed)
     compared = np.sort(rng.choice(n, n - 3, replace=False))
     root = rng.standard_normal((n - 3, n - 3)) / 2
     own = np.full(n, 0.7)
     own[compared] = 0.0
-    joint = Joint(rng.standard_normal(n), rng.standard_normal((n, 2)) / 2, own, compared, root @ root.T)
-    S = joint.spread @ joint.spread.T + np.diag(own)
+    joint = Posterior(rng.standard_normal(n), rng.standard_normal((n, 2)) / 2, own, compared, root @ root.T)
+    S = joint.root @ joint.root.T + np.diag(own)
     S[np.ix_(compared, compared)] += root @ root.T
     return joint, joint.mean, S
 
 
-def test_ranking_within_groups_is_by_what_sets_items_apart_there():
+def test_scores_within_groups_are_relative_to_the_group_mean():
     joint, mean, S = posterior()
     groups = np.array(list("abcb") * 3)
-    table = ranked_in_groups(joint, None, groups, np.random.default_rng(0), 0.9)
+    table = rank_within_groups(joint, None, groups, np.random.default_rng(0), 0.9)
     assert list(dict.fromkeys(table["group"])) == ["a", "b", "c"]
     draws = np.random.default_rng(1).multivariate_normal(mean, S, 40_000)
     for group, own in table.groupby("group"):
@@ -42,12 +49,12 @@ def test_ranking_within_groups_is_by_what_sets_items_apart_there():
 
 
 @pytest.mark.parametrize("groups", [None, np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2])])
-def test_the_score_of_an_author_is_about_all_that_they_could_make(groups):
-    """Brute force: scores drawn from the posterior and, as other items could have been made, moved by their spread."""
+def test_author_intervals_allow_for_other_items_of_the_author(groups):
+    """Compare with draws from the posterior, perturbed as if the authors had made other items."""
     joint, mean, S = posterior()
     rng, level = np.random.default_rng(1), 0.8
     by = np.array(list("xyzz") * 3)
-    table = ranked_authors(joint, by, groups, np.random.default_rng(0), level)
+    table = rank_authors(joint, by, groups, np.random.default_rng(0), level)
     names = np.array(list("xyz"))
     X = (by[:, None] == names).astype(float)
     if groups is not None:
@@ -72,23 +79,23 @@ def test_the_score_of_an_author_is_about_all_that_they_could_make(groups):
     assert list(table["score"]) == sorted(table["score"], reverse=True)
 
 
-def test_of_one_item_each_nothing_tells_what_else_an_author_could_make():
+def test_authors_of_one_item_each_cause_a_warning():
     joint, _, S = posterior()
     with pytest.warns(UserWarning, match="intervals are about these items only"):
-        table = ranked_authors(joint, np.arange(12), None, np.random.default_rng(0), 0.9).sort_index()
+        table = rank_authors(joint, np.arange(12), None, np.random.default_rng(0), 0.9).sort_index()
     centred = np.eye(12) - 1 / 12
     np.testing.assert_allclose(table["error"], np.sqrt(np.diag(centred @ S @ centred)))
 
 
-def test_with_all_authors_in_all_groups_groups_change_nothing():
+def test_groups_change_nothing_if_every_author_is_in_every_group():
     author, group = np.tile(np.arange(3), 4), np.repeat(np.arange(4), 3)
     np.testing.assert_allclose(
         author_weights(author, group, list("xyz")), author_weights(author, None, list("xyz")), atol=1e-12
     )
 
 
-def test_who_answered_the_easier_prompts_is_no_better_off():
-    """Where scores are exactly author plus group, the authors' parts come out, whoever answered what."""
+def test_author_scores_are_adjusted_for_the_difficulty_of_groups():
+    """If scores are exactly author plus group, the author's part is recovered."""
     rng = np.random.default_rng(3)
     author, group = np.array([0, 1, 1, 2, 0, 2, 3, 3, 1]), np.array([0, 0, 1, 1, 2, 2, 2, 3, 3])
     skill, ease = rng.standard_normal(4), 5 * rng.standard_normal(4)
@@ -101,25 +108,25 @@ def test_who_answered_the_easier_prompts_is_no_better_off():
     np.testing.assert_allclose(weights @ scores, found - found.mean(), atol=1e-10)
 
 
-def test_authors_that_nothing_compares_are_refused():
+def test_unconnected_authors_and_invalid_groups_are_refused():
     joint, *_ = posterior()
     rng = np.random.default_rng(0)
     by, groups = list("xyxyxyzvzvzv"), list("aabbccddeeff")
     with pytest.raises(ValueError, match="by: 'x' and 'z' have no items in the same group"):
-        ranked_authors(joint, by, groups, rng, 0.9)
+        rank_authors(joint, by, groups, rng, 0.9)
     with pytest.raises(ValueError, match="by names only 'x'; a ranking needs at least two"):
-        ranked_authors(joint, ["x"] * 12, None, rng, 0.9)
+        rank_authors(joint, ["x"] * 12, None, rng, 0.9)
     with pytest.raises(ValueError, match="by has 3 values, but there are 12 items"):
-        ranked_authors(joint, list("xyz"), None, rng, 0.9)
+        rank_authors(joint, list("xyz"), None, rng, 0.9)
     for odd in ("ab" * 6, [["a"]] * 12):
         with pytest.raises(ValueError, match="groups must be a list with one for each item"):
-            ranked_in_groups(joint, None, odd, rng, 0.9)
+            rank_within_groups(joint, None, odd, rng, 0.9)
     with pytest.raises(ValueError, match="groups has no value for item 1"):
-        ranked_in_groups(joint, None, ["a", None] * 6, rng, 0.9)
+        rank_within_groups(joint, None, ["a", None] * 6, rng, 0.9)
 
 
 def answered_prompts(seed, skill=(1.5, 0.0, -1.5), spread=0.3):
-    """Three authors answer twelve prompts: who wrote what, to which prompt, and 144 answers about them."""
+    """Return author and prompt of 36 texts, three for each of twelve prompts, and 144 answers about them."""
     rng = np.random.default_rng(seed)
     author, prompt = np.tile(np.arange(3), 12), np.repeat(np.arange(12), 3)
     truth = np.array(skill)[author] + spread * rng.standard_normal(36) + 2 * rng.standard_normal(12)[prompt]
@@ -128,8 +135,8 @@ def answered_prompts(seed, skill=(1.5, 0.0, -1.5), spread=0.3):
     return author, prompt, {"comparisons": pairs, "outcomes": wins}
 
 
-def test_intervals_of_authors_cover_what_they_are_worth_not_what_they_happened_to_write():
-    """Answers of one author differ much: by the items at hand alone, some two thirds would be covered."""
+def test_author_intervals_cover_the_true_skill():
+    """Items of one author differ much, so intervals about these items alone would cover too little."""
     covered = []
     for seed in range(12):
         skill = np.random.default_rng([seed, 1]).standard_normal(3)
@@ -142,7 +149,7 @@ def test_intervals_of_authors_cover_what_they_are_worth_not_what_they_happened_t
     assert np.mean(covered) > 0.8
 
 
-def test_a_model_ranks_items_groups_and_authors():
+def test_estimator_ranks_items_groups_and_authors():
     author, prompt, known = answered_prompts(0)
     X = np.eye(3)[author]
     model = ps.BradleyTerryGP(warm_start=True).fit(X, **known)
@@ -153,32 +160,32 @@ def test_a_model_ranks_items_groups_and_authors():
     within = model.rank(X, groups=prompt)
     assert len(within) == 36
     assert (within.groupby("group")["score"].mean().abs() < 1e-9).all()
-    with pytest.raises(ValueError, match="top is of items"):
+    with pytest.raises(ValueError, match="top is about items"):
         model.rank(X, by=names, top=2)
 
 
-def test_an_item_alone_in_its_group_is_first_without_doubt():
+def test_item_alone_in_its_group_is_first_without_doubt():
     joint, *_ = posterior(4)
-    table = ranked_in_groups(joint, None, ["a", "b", "b", "b"], np.random.default_rng(0), 0.9, top=1)
+    table = rank_within_groups(joint, None, ["a", "b", "b", "b"], np.random.default_rng(0), 0.9, top=1)
     assert table.iloc[0][["rank", "score", "error", "best", "worst", "in_top"]].tolist() == [1, 0, 0, 1, 1, 1]
 
 
 def test_all_items_are_ranked_by_the_scores_themselves():
     joint, mean, S = posterior()
-    table = ranked(joint, None, np.random.default_rng(0), 0.9)
+    table = rank_items(joint, None, np.random.default_rng(0), 0.9)
     np.testing.assert_allclose(table["score"], np.sort(mean)[::-1])
     np.testing.assert_allclose(table["error"], np.sqrt(np.diag(S))[table.index])
 
 
 @pytest.fixture
 def joint():
-    """Nine items, of which five were compared."""
+    """Return the posterior of nine items, five of them compared."""
     rng = np.random.default_rng(0)
     root = rng.standard_normal((5, 5))
     compared = np.array([0, 2, 3, 6, 8])
     own = np.full(9, 0.4)
     own[compared] = 0
-    return Joint(rng.standard_normal(9), 0.5 * rng.standard_normal((9, 2)), own, compared, 0.2 * root @ root.T)
+    return Posterior(rng.standard_normal(9), 0.5 * rng.standard_normal((9, 2)), own, compared, 0.2 * root @ root.T)
 
 
 @pytest.fixture
@@ -187,12 +194,12 @@ def groups():
 
 
 def draws_of(joint, count=200_000):
-    covariance = joint.spread @ joint.spread.T + np.diag(joint.own)
-    covariance[np.ix_(joint.compared, joint.compared)] += joint.effects
+    covariance = joint.root @ joint.root.T + np.diag(joint.unseen_variance)
+    covariance[np.ix_(joint.compared, joint.compared)] += joint.compared_effects
     return np.random.default_rng(1).multivariate_normal(joint.mean, covariance, size=count)
 
 
-def test_certainty_is_about_pairs_of_one_group(joint, groups):
+def test_certainty_averages_over_pairs_of_the_same_group(joint, groups):
     scores = draws_of(joint)
     i, j = np.triu_indices(9, 1)
     wrong = ((scores[:, i] > scores[:, j]) != (joint.mean[i] > joint.mean[j])).mean(axis=0)
@@ -209,12 +216,12 @@ def test_certainty_is_about_pairs_of_one_group(joint, groups):
     )
 
 
-def test_members():
-    assert [rows.tolist() for rows in members(np.array([1, 0, 1, 2]), 4)] == [[1], [0, 2], [3]]
-    assert [rows.tolist() for rows in members(None, 3)] == [[0, 1, 2]]
+def test_group_members_lists_the_items_of_each_group():
+    assert [rows.tolist() for rows in group_members(np.array([1, 0, 1, 2]), 4)] == [[1], [0, 2], [3]]
+    assert [rows.tolist() for rows in group_members(None, 3)] == [[0, 1, 2]]
 
 
-def test_certainty_of_a_model_is_its_doubt_and_reliability():
+def test_certainty_of_the_estimator_is_its_doubt_and_reliability():
     X = np.random.default_rng(0).standard_normal((6, 2))
     model = ps.BradleyTerryGP(warm_start=True).fit(X, comparisons=[[0, 2], [2, 4], [1, 3]], outcomes=[1, 1, -1])
     assert model.certainty(X) == (pytest.approx(model.doubt_, abs=1e-6), pytest.approx(model.reliability_))

@@ -3,8 +3,8 @@ import pytest
 from scipy.special import expit
 
 import pairsmith as ps
-from pairsmith.model.posterior import Answers
-from pairsmith.model.raters import habits
+from pairsmith.model.evidence import Answers
+from pairsmith.model.raters import fit_slopes_and_biases
 
 rng = np.random.default_rng(0)
 N, COUNT = 60, 900
@@ -21,13 +21,13 @@ def in_order(scores):
     return np.mean((scores[i] > scores[j]) == (SCORES[i] > SCORES[j]))
 
 
-def test_known_scores_tell_slopes_and_biases():
+def test_slopes_and_biases_are_recovered_from_known_scores():
     won = (OUTCOMES > 0).astype(float)
     answers = Answers(*PAIRS.T, won, 1 - won, np.ones(COUNT), np.zeros(COUNT))
-    found, errors = habits(answers, RATER, 4, GAPS, np.full(COUNT, 1e-12), np.ones(COUNT))
-    assert np.all(np.abs(np.exp(found[:3, 0]) - SLOPES[:3]) < 3 * np.exp(found[:3, 0]) * errors[:3, 0])
-    assert np.all(np.abs(found[:, 1] - BIASES) < 3 * errors[:, 1])
-    assert np.exp(found[3, 0]) < 0.3
+    estimates, errors = fit_slopes_and_biases(answers, RATER, 4, GAPS, np.full(COUNT, 1e-12), np.ones(COUNT))
+    assert np.all(np.abs(np.exp(estimates[:3, 0]) - SLOPES[:3]) < 3 * np.exp(estimates[:3, 0]) * errors[:3, 0])
+    assert np.all(np.abs(estimates[:, 1] - BIASES) < 3 * errors[:, 1])
+    assert np.exp(estimates[3, 0]) < 0.3
     # The slope of what is maximised is 0: compare with the definition, by small steps.
     for rater in range(4):
         own = rater == RATER
@@ -38,21 +38,21 @@ def test_known_scores_tell_slopes_and_biases():
             return likely.sum() - 0.5 * log_slope**2 - 0.5 * (bias / 0.5) ** 2
 
         for step in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
-            assert value(*(found[rater] + step)) < value(*found[rater])
+            assert value(*(estimates[rater] + step)) < value(*estimates[rater])
 
 
 @pytest.mark.filterwarnings("ignore:the answers leave")
-def test_a_rater_who_answers_at_random_does_not_move_the_ranking():
+def test_random_rater_does_not_change_the_ranking():
     names = np.array(["anna", "ben", "cleo", "dice"])[RATER]
-    told = ps.BradleyTerryGP().fit(
+    with_raters = ps.BradleyTerryGP().fit(
         n_items=N, comparisons=PAIRS, outcomes=OUTCOMES, raters=names, shown_first=PAIRS[:, 0]
     )
-    untold = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS, outcomes=OUTCOMES)
-    without = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS[RATER < 3], outcomes=OUTCOMES[RATER < 3])
-    right = [in_order(model.decision_function()) for model in (told, untold, without)]
+    without_raters = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS, outcomes=OUTCOMES)
+    without_dice = ps.BradleyTerryGP().fit(n_items=N, comparisons=PAIRS[RATER < 3], outcomes=OUTCOMES[RATER < 3])
+    right = [in_order(model.decision_function()) for model in (with_raters, without_raters, without_dice)]
     assert right[0] > right[1]
     assert right[0] > right[2] - 0.01
-    table = told.raters_
+    table = with_raters.raters_
     assert sorted(table.index) == ["anna", "ben", "cleo", "dice"]
     assert table["slope"].idxmin() == "dice"
     assert table.loc["dice", "slope"] < 0.4
@@ -72,8 +72,8 @@ def test_raters_of_the_wrong_length_or_missing_are_refused():
         fit(n_items=3, comparisons=[(0, 1), (1, 2), (0, 2)], outcomes=[1, 1, 1], raters=["a", None, "b"])
 
 
-def session(seed=1):
-    """Two raters without a side, who often tell the items apart: comparisons, outcomes, raters, and a side by lot."""
+def simulate_session(seed=1):
+    """Return pairs, outcomes, raters and the item shown first, by two good raters without a bias."""
     rng = np.random.default_rng(seed)
     pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(400)])
     gap = 3.0 * (pairs[:, 0] - pairs[:, 1]) / 6
@@ -86,19 +86,19 @@ def session(seed=1):
     )
 
 
-def test_winners_first_is_no_preference_for_a_side():
-    pairs, outcomes, names, _ = session()
+def test_writing_winners_first_creates_no_bias():
+    pairs, outcomes, names, _ = simulate_session()
     winners_first = np.where(outcomes[:, None] > 0, pairs, pairs[:, ::-1])
     plain = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=outcomes)
-    told = ps.BradleyTerryGP().fit(n_items=20, comparisons=winners_first, outcomes=np.ones(400), raters=names)
-    assert told.reliability_ == pytest.approx(plain.reliability_, abs=0.02)
-    assert told.raters_[["bias", "bias_error"]].isna().all(axis=None)
-    assert told.raters_.drop(columns=["bias", "bias_error"]).notna().all(axis=None)
+    with_raters = ps.BradleyTerryGP().fit(n_items=20, comparisons=winners_first, outcomes=np.ones(400), raters=names)
+    assert with_raters.reliability_ == pytest.approx(plain.reliability_, abs=0.02)
+    assert with_raters.raters_[["bias", "bias_error"]].isna().all(axis=None)
+    assert with_raters.raters_.drop(columns=["bias", "bias_error"]).notna().all(axis=None)
 
 
 @pytest.mark.parametrize("sides", ["none", "all", "some"])
-def test_neither_the_order_of_answers_nor_that_of_a_pair_changes_the_fit(sides):
-    pairs, outcomes, names, shown = session()
+def test_fit_ignores_the_order_of_answers_and_within_pairs(sides):
+    pairs, outcomes, names, shown = simulate_session()
     shown = {"none": np.full(400, -1), "all": shown, "some": np.where(np.arange(400) % 3, shown, -1)}[sides]
     first = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=outcomes, raters=names, shown_first=shown)
     rng = np.random.default_rng(2)
@@ -115,9 +115,9 @@ def test_neither_the_order_of_answers_nor_that_of_a_pair_changes_the_fit(sides):
     np.testing.assert_allclose(np.where(swapped[order], 1 - p, p), p_again, atol=1e-9)
 
 
-def test_a_bias_comes_from_answers_whose_side_is_known():
-    """Ben takes what is shown first, and anna's sides are unknown; half of cleo's are."""
-    pairs, outcomes, _, shown = session()
+def test_bias_uses_only_answers_with_a_known_side():
+    """Ben always takes the item shown first. Anna's sides are unknown, and half of Cleo's are."""
+    pairs, outcomes, _, shown = simulate_session()
     names = np.array(["anna", "ben", "cleo"])[np.arange(400) % 3]
     outcomes = np.where(names == "ben", np.where(shown == pairs[:, 0], 1, -1), outcomes)
     shown = np.where((names == "anna") | ((names == "cleo") & (np.arange(400) % 2 == 0)), -1, shown)

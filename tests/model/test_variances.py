@@ -4,16 +4,16 @@ from scipy.special import expit
 
 import pairsmith as ps
 from pairsmith.model import variances as module
-from pairsmith.model.parts import PARTS, GapParts, Parts, ScoreParts, cheaper
-from pairsmith.model.posterior import Answers
-from pairsmith.model.variances import USUAL, drawn, evaluate, learn
+from pairsmith.model.evidence import Answers
+from pairsmith.model.prior import PARTS, GapSpaceParts, ScoreSpaceParts, WeightSpaceParts, cheapest_form
+from pairsmith.model.variances import INITIAL_VARIANCES, evaluate, maximise_evidence, sample_variances
 
 VARIANCES = {"linear": 2.0, "smooth": 0.7, "items": 1.3}
 
 
-@pytest.fixture(params=["by items", "by scores", "by answers"])
+@pytest.fixture(params=["weight space", "score space", "gap space"])
 def problem(request):
-    """Thirty items, the last of them a threshold, and answers that differ in slope and shift."""
+    """Return thirty items, the last of them a threshold, and answers that differ in slope and shift."""
     rng = np.random.default_rng(0)
     linear, smooth = rng.standard_normal((30, 4)) / 2, rng.standard_normal((30, 6)) / 2.5
     linear[-1], smooth[-1] = 0, 0
@@ -21,37 +21,41 @@ def problem(request):
     pairs[:9, 1] = 29
     won = (rng.random(80) < 0.7).astype(float)
     answers = Answers(*pairs.T, won, 1 - won, rng.uniform(0.5, 1.5, 80), 0.1 * rng.standard_normal(80))
-    parts = Parts(linear, smooth, np.array([4.0]))
-    forms = {"by items": parts, "by scores": ScoreParts.of(parts), "by answers": GapParts.of(parts, answers)}
+    parts = WeightSpaceParts(linear, smooth, np.array([4.0]))
+    forms = {
+        "weight space": parts,
+        "score space": ScoreSpaceParts.from_parts(parts),
+        "gap space": GapSpaceParts.from_parts(parts, answers),
+    }
     return forms[request.param], answers
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_slopes_are_those_of_the_evidence(problem, part, monkeypatch):
-    monkeypatch.setattr(module, "_ROUGHLY", 1e-9)
+def test_gradient_matches_finite_differences(problem, part, monkeypatch):
+    monkeypatch.setattr(module, "_SEARCH_TOLERANCE", 1e-9)
     parts, answers = problem
     below, above = (
         evaluate(parts, answers, VARIANCES | {part: VARIANCES[part] * np.exp(step)}, None) for step in (-1e-3, 1e-3)
     )
-    slopes, determined = module._slopes(parts, evaluate(parts, answers, VARIANCES, None), PARTS)
+    slopes, determined = module._gradient(parts, evaluate(parts, answers, VARIANCES, None), PARTS)
     at = PARTS.index(part)
-    assert slopes[at] == pytest.approx((above.worth - below.worth) / 2e-3, abs=1e-4)
+    assert slopes[at] == pytest.approx((above.log_density - below.log_density) / 2e-3, abs=1e-4)
     assert 0 < determined[at] < {"linear": 4, "smooth": 6, "items": 29}[part]
 
 
-def test_no_variances_nearby_are_better_than_those_learned(problem):
+def test_learned_variances_are_a_local_maximum(problem):
     parts, answers = problem
-    best = learn(parts, answers, dict(USUAL), PARTS)
+    best = maximise_evidence(parts, answers, dict(INITIAL_VARIANCES), PARTS)
     for part in PARTS:
         for factor in (0.3, 3.0):
             other = evaluate(parts, answers, best.variances | {part: best.variances[part] * factor}, None)
-            assert other.worth < best.worth + 0.1
+            assert other.log_density < best.log_density + 0.1
 
 
 @pytest.mark.filterwarnings("ignore:the answers leave the items")
 @pytest.mark.parametrize("seed", [2, 3])
-def test_designed_answers_whose_evidence_is_flat_and_bent_are_followed_to_the_top(seed):
-    """A first step may be far too short, and a later one pass over the top: neither gains much, nor is the end."""
+def test_search_reaches_the_maximum_of_flat_and_bent_evidence(seed):
+    """A first step may be far too short, and a later one may pass over the maximum; both gain little."""
     rng, n = np.random.default_rng(seed), 30
     scores = 2 * rng.standard_normal(n)
     designing, pairs, outcomes = ps.BradleyTerryGP(items=2.0).fit(n_items=n), np.zeros((0, 2), dtype=int), np.zeros(0)
@@ -63,37 +67,40 @@ def test_designed_answers_whose_evidence_is_flat_and_bent_are_followed_to_the_to
         designing = ps.BradleyTerryGP(items=4.0).fit(**known)
         if len(pairs) >= 80:
             found = ps.BradleyTerryGP().fit(**known).learned_
-            form, alone = cheaper(found.parts, found.answers), {"linear": 0.0, "smooth": 0.0}
-            worth = {
-                items: evaluate(form, found.answers, alone | {"items": items}, None).worth
+            form, alone = cheapest_form(found.parts, found.answers), {"linear": 0.0, "smooth": 0.0}
+            log_density = {
+                items: evaluate(form, found.answers, alone | {"items": items}, None).log_density
                 for items in (found.variances["items"], *np.geomspace(0.1, 60, 12))
             }
-            assert worth[found.variances["items"]] > max(worth.values()) - 0.15  # it was short by up to 1.7
+            assert log_density[found.variances["items"]] > max(log_density.values()) - 0.15  # it was short by up to 1.7
 
 
 @pytest.mark.parametrize("off", [(), ("smooth",), ("linear", "smooth")])
-def test_before_any_answer_a_total_of_one_is_likeliest_however_many_parts_share_it(off):
-    parts = Parts(np.eye(5), np.eye(5))
+def test_prior_mode_has_a_total_variance_of_one_for_any_number_of_parts(off):
+    parts = WeightSpaceParts(np.eye(5), np.eye(5))
     nothing = Answers(*np.zeros((2, 0), dtype=int), *np.zeros((4, 0)))
     free = tuple(name for name in PARTS if name not in off)
-    total = sum(module._SHARES[name] for name in free)
-    likeliest = dict.fromkeys(off, 0.0) | {name: module._SHARES[name] / total for name in free}
+    total = sum(module._DIRICHLET_COUNTS[name] for name in free)
+    likeliest = dict.fromkeys(off, 0.0) | {name: module._DIRICHLET_COUNTS[name] / total for name in free}
     at_best = evaluate(parts, nothing, likeliest, None)
-    assert module._slopes(parts, at_best, free)[0] == pytest.approx(0, abs=1e-12)
+    assert module._gradient(parts, at_best, free)[0] == pytest.approx(0, abs=1e-12)
     for name in free:
         for factor in (0.5, 2.0):
-            assert evaluate(parts, nothing, likeliest | {name: factor * likeliest[name]}, None).worth < at_best.worth
+            assert (
+                evaluate(parts, nothing, likeliest | {name: factor * likeliest[name]}, None).log_density
+                < at_best.log_density
+            )
 
 
-def test_what_is_fixed_stays(problem):
+def test_fixed_variances_do_not_change(problem):
     parts, answers = problem
-    found = learn(parts, answers, USUAL | {"smooth": 2.5}, ("linear", "items"))
+    found = maximise_evidence(parts, answers, INITIAL_VARIANCES | {"smooth": 2.5}, ("linear", "items"))
     assert found.variances["smooth"] == 2.5
-    assert learn(parts, answers, dict(VARIANCES), ()).variances == VARIANCES
+    assert maximise_evidence(parts, answers, dict(VARIANCES), ()).variances == VARIANCES
 
 
 @pytest.mark.parametrize("true", [{"linear": 6.0, "items": 0.2}, {"linear": 0.2, "items": 6.0}])
-def test_many_answers_tell_the_variances_they_come_from(true):
+def test_true_variances_are_recovered_from_many_answers(true):
     rng = np.random.default_rng(1)
     linear = rng.standard_normal((80, 8))
     linear /= np.sqrt((linear**2).sum(axis=1).mean())
@@ -102,30 +109,33 @@ def test_many_answers_tell_the_variances_they_come_from(true):
     pairs = np.array([rng.choice(80, 2, replace=False) for _ in range(1500)])
     won = (rng.random(1500) < 1 / (1 + np.exp(scores[pairs[:, 1]] - scores[pairs[:, 0]]))).astype(float)
     answers = Answers(*pairs.T, won, 1 - won, np.ones(1500), np.zeros(1500))
-    start = USUAL | {"smooth": 0.0}
-    found = learn(Parts(linear, np.zeros((80, 0))), answers, start, ("linear", "items")).variances
+    start = INITIAL_VARIANCES | {"smooth": 0.0}
+    found = maximise_evidence(
+        WeightSpaceParts(linear, np.zeros((80, 0))), answers, start, ("linear", "items")
+    ).variances
     for part, value in true.items():
         assert value / 4 < found[part] < 4 * value
 
 
-def test_variances_are_drawn_as_the_evidence_on_a_grid_says():
-    """One part only, so that the posterior of its logarithm can be summed up; few answers, so that it is skew."""
+def test_sampled_variances_match_the_posterior_on_a_grid():
+    """There is one part, so a grid is enough, and few answers, so the posterior is skewed."""
     rng = np.random.default_rng(1)
     n, scores = 12, 2 * rng.standard_normal(12)
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(30)])
     won = (rng.random(30) < expit(scores[pairs[:, 0]] - scores[pairs[:, 1]])).astype(float)
     answers = Answers(*pairs.T, won, 1 - won, np.ones(30), np.zeros(30))
-    parts = Parts(np.zeros((n, 0)), np.zeros((n, 0)))
-    best = learn(parts, answers, {"linear": 0.0, "smooth": 0.0, "items": 1.0}, ("items",))
+    parts = WeightSpaceParts(np.zeros((n, 0)), np.zeros((n, 0)))
+    best = maximise_evidence(parts, answers, {"linear": 0.0, "smooth": 0.0, "items": 1.0}, ("items",))
     logs = np.log(best.variances["items"]) + np.linspace(-9, 7, 81)
-    worth = [
-        evaluate(parts, answers, best.variances | {"items": float(np.exp(log))}, best.found.sites).worth for log in logs
+    log_density = [
+        evaluate(parts, answers, best.variances | {"items": float(np.exp(log))}, best.result.sites).log_density
+        for log in logs
     ]
-    chance = np.exp(np.array(worth) - max(worth))
+    chance = np.exp(np.array(log_density) - max(log_density))
     chance /= chance.sum()
     mean = chance @ logs
     spread = np.sqrt(chance @ (logs - mean) ** 2)
-    found = drawn(parts, answers, best.variances, ("items",), best.found.sites, rng, 80)
+    found = sample_variances(parts, answers, best.variances, ("items",), best.result.sites, rng, 80)
     drawn_logs = np.log([one["items"] for one in found])
     assert np.mean(drawn_logs) == pytest.approx(mean, abs=4 * spread / np.sqrt(80))
     assert np.std(drawn_logs) == pytest.approx(spread, rel=0.25)

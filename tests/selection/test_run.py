@@ -1,4 +1,4 @@
-"""Steps taken and timed: noted in a journal, shown, saved and replayed, certified."""
+"""Runs: the journal, progress, checkpoints and the certificate."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from support.oracle import logdet
 X = np.random.default_rng(0).standard_normal((10, 3))
 
 
-def test_a_journal_gives_the_columns_of_a_selection():
+def test_a_journal_collects_the_columns_of_a_selection():
     began = time.perf_counter()
     journal = Journal(began, 2, False, None)
     assert journal.pairs.shape == (0, 2)
@@ -28,7 +28,7 @@ def test_a_journal_gives_the_columns_of_a_selection():
     assert 0 <= journal.seconds[0] <= journal.seconds[1] <= time.perf_counter() - began
 
 
-def test_what_was_picked_is_saved_whatever_ends_the_run(tmp_path):
+def test_an_interrupted_run_saves_its_checkpoint(tmp_path):
     saved = Checkpoint(tmp_path / "run.json", {})
     journal = Journal(time.perf_counter(), 5, False, saved)
     saved.next_save = np.inf  # so that only the journal saves
@@ -38,7 +38,7 @@ def test_what_was_picked_is_saved_whatever_ends_the_run(tmp_path):
     assert json.loads((tmp_path / "run.json").read_text())["pairs"] == [[0, 1]]
     saved.next_save = np.inf
     saved.add(2, 3)
-    journal.tell("scanning")  # what takes a while begins
+    journal.report_progress("scanning")
     assert json.loads((tmp_path / "run.json").read_text())["pairs"] == [[0, 1], [2, 3]]
 
 
@@ -49,37 +49,37 @@ def test_progress_goes_to_standard_error(capfd):
     assert "5/5" in err
 
 
-def test_progress_counts_what_a_checkpoint_brings(tmp_path, capfd):
+def test_progress_counts_the_pairs_of_a_checkpoint(tmp_path, capfd):
     ps.select(X, 3, ridge=0.1, checkpoint=tmp_path / "run.json")
     ps.select(X, 5, ridge=0.1, checkpoint=tmp_path / "run.json", progress=True)
     assert "5/5" in capfd.readouterr().err
 
 
-def test_a_checkpoint_with_a_pair_that_cannot_be_is_refused(tmp_path):
+def test_a_checkpoint_with_an_impossible_pair_is_refused(tmp_path):
     path = tmp_path / "run.json"
     ps.select(X, 3, ridge=0.1, comparisons=[(0, 1)], checkpoint=path)
     content = json.loads(path.read_text())
     for pair in ([0, 1], [3, 3], [4, 2], [2, 10], content["pairs"][0]):
         path.write_text(json.dumps({**content, "pairs": [content["pairs"][0], pair]}))
-        with pytest.raises(ValueError, match=r"holds the pair .*, which cannot be; name another file"):
+        with pytest.raises(ValueError, match=r"holds the pair .*, which cannot be picked here; name another file"):
             ps.select(X, 3, ridge=0.1, comparisons=[(0, 1)], checkpoint=path)
 
 
-def test_optimality_is_the_share_of_the_bound_that_was_reached():
+def test_optimality_is_the_share_of_the_bound_that_the_picks_reach():
     selection = ps.select(X, 4, ridge=0.1, labeled=[2], certify=5)
     rise = logdet(X, 0.1, [2], selection.pairs) - logdet(X, 0.1, [2])
     assert selection.optimality == pytest.approx(rise / selection.bound)
     assert selection.optimality <= 1
-    nothing = ps.select(np.ones((4, 2)), 2, ridge=1.0, certify=True)  # no pair adds anything
-    assert nothing.optimality == 1.0
+    constant = ps.select(np.ones((4, 2)), 2, ridge=1.0, certify=True)  # no pair adds anything
+    assert constant.optimality == 1.0
 
 
-def test_warnings_are_of_the_line_that_called_select():
+def test_warnings_point_to_the_line_that_called_select():
     far = np.array([[0.0], [1.0], [9.0], [2.0]])
-    with pytest.warns(UserWarning, match="only 1 of k=2 pairs") as told:
+    with pytest.warns(UserWarning, match="only 1 of k=2 pairs") as few_pairs:
         ps.select(far, 2, ridge=1.0, candidates=[(0, 1), (1, 2), (2, 3)], max_per_item=1)
     model = ps.BradleyTerry(1.0).fit(X, comparisons=[(0, 1)], outcomes=[1])
     model.covariance_root_ = 1e6 * np.eye(3)
-    with pytest.warns(UserWarning, match="the model leaves scores open") as more:
+    with pytest.warns(UserWarning, match="the model leaves scores open") as open_scores:
         ps.select(X, 2, objective="mutual-information", model=model)
-    assert {warning.filename for warning in [*told, *more]} == {__file__}
+    assert {warning.filename for warning in [*few_pairs, *open_scores]} == {__file__}

@@ -5,10 +5,9 @@ import time
 import pytest
 from fastapi.testclient import TestClient
 
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.app import create_app
-from support.campaigns import EVIL, client_of, items_of
+from support.campaigns import EVIL, client_of, create_campaign, items_of
 
 
 @pytest.fixture
@@ -19,7 +18,7 @@ def make(request):
     def build(target, n=12, d=3, parts=None, clock=time.time, **settings):
         items = items_of(n, d)
         shown = parts or [[("text", name)] for name in items.features.index]
-        create(target, items, shown, **({"question": "Which is better?", "k": 10} | settings))
+        create_campaign(target, items, shown, **settings)
         store = Store(target, clock)
         opened.append(store)
         return store

@@ -2,16 +2,17 @@
 
 import json
 import time
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import sqlalchemy as sa
 from fastapi.testclient import TestClient
 
 from pairsmith.campaign.answering import leases
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.store import database
+from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.web.app import create_app
 from pairsmith.files.items import Items
 
@@ -57,67 +58,22 @@ def invite_people(store, count):
     return [people.person_of(store, people.invite(store, f"p{at}"), "rater") for at in range(count)]
 
 
-# The tables of version 1, which had no constraint on pairs.
-VERSION_1 = """
-CREATE TABLE campaign (id {key}, version INTEGER NOT NULL, settings JSON NOT NULL);
-CREATE TABLE items (row INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL UNIQUE, features {bytes} NOT NULL,
-  grouped TEXT, label JSON, parts JSON NOT NULL, lean INTEGER NOT NULL);
-CREATE TABLE pairs (id {key}, "first" INTEGER NOT NULL REFERENCES items (row),
-  "second" INTEGER NOT NULL REFERENCES items (row), round INTEGER NOT NULL, wanted INTEGER NOT NULL,
-  UNIQUE ("first", "second"));
-CREATE INDEX pairs_wanted ON pairs (id) WHERE wanted > 0;
-CREATE TABLE people (id {key}, name TEXT NOT NULL, role TEXT NOT NULL, hash TEXT UNIQUE, UNIQUE (name, role));
-CREATE TABLE leases (id {key}, token TEXT NOT NULL UNIQUE, pair INTEGER NOT NULL REFERENCES pairs (id),
-  person INTEGER NOT NULL REFERENCES people (id), "left" INTEGER NOT NULL REFERENCES items (row), state TEXT NOT NULL,
-  again BOOLEAN NOT NULL, expires BIGINT NOT NULL);
-CREATE INDEX ix_leases_pair ON leases (pair);
-CREATE INDEX leases_state ON leases (state, person);
-CREATE TABLE answers (id {key}, lease INTEGER NOT NULL UNIQUE REFERENCES leases (id), outcome INTEGER,
-  milliseconds INTEGER, at BIGINT NOT NULL);
-CREATE TABLE undos (answer INTEGER NOT NULL PRIMARY KEY REFERENCES answers (id), at BIGINT NOT NULL);
-CREATE TABLE reports (name TEXT NOT NULL PRIMARY KEY, content JSON NOT NULL)
-"""
-
-
-def version_1(target, given, wanted=1):
-    """A campaign of version 1 with four items, the pair (0, 1) planned, and answers (first, second, outcome, left)."""
-    settings = {"question": "?", "instructions": "", "k": 2, "answers": wanted, "ties": True, "repeats": False,
-                "max_per_item": None, "objective": "d-optimal", "lease": 600.0, "features": ["f"],
-                "grouped": False}  # fmt: skip
-    engine = database.connect(target)
-    sqlite = engine.dialect.name == "sqlite"
-    names = {"key": "INTEGER NOT NULL PRIMARY KEY" if sqlite else "SERIAL PRIMARY KEY",
-             "bytes": "BLOB" if sqlite else "BYTEA"}  # fmt: skip
-    with engine.execution_options(write=True).begin() as connection:
-        for statement in VERSION_1.format(**names).split(";\n"):
-            connection.exec_driver_sql(statement)
-
-        def put(statement, **values):
-            connection.execute(sa.text(statement), values)
-
-        put("INSERT INTO campaign VALUES (1, 1, :settings)", settings=json.dumps(settings))
-        for row, name in enumerate("xyzw"):
-            put("INSERT INTO items VALUES (:row, :name, :features, NULL, NULL, '[]', 0)",
-                row=row, name=name, features=np.array([row * row], dtype="<f8").tobytes())  # fmt: skip
-        put("INSERT INTO people (name, role) VALUES ('imported', 'rater')")
-        numbers = {}
-        for pair in dict.fromkeys([(0, 1), *((first, second) for first, second, _, _ in given)]):
-            numbers[pair] = len(numbers) + 1
-            left = wanted - sum(row[:2] == pair for row in given)
-            put('INSERT INTO pairs ("first", "second", round, wanted) VALUES (:first, :second, 1, :wanted)',
-                first=pair[0], second=pair[1], wanted=left)  # fmt: skip
-        for at, (first, second, outcome, left) in enumerate(given, 1):
-            put('INSERT INTO leases (token, pair, person, "left", state, again, expires)'
-                " VALUES (:token, :pair, 1, :left, 'answered', :again, 0)",
-                token=f"t{at}", pair=numbers[first, second], left=left, again=False)  # fmt: skip
-            put("INSERT INTO answers (lease, outcome, at) VALUES (:at, :outcome, :at)", at=at, outcome=outcome)
-        if sqlite:
-            connection.exec_driver_sql(f"PRAGMA application_id={database.APPLICATION}")
-    engine.dispose()
+def create_campaign(target, items, parts, question="Which is better?", k=10, answers_per_pair=1, media=None, **more):
+    """Make a campaign from keywords: options of a campaign, and the other arguments of `create`."""
+    own = {field.name: more.pop(field.name) for field in fields(CampaignOptions) if field.name in more}
+    options = CampaignOptions(
+        questions=[question] if isinstance(question, str) else question,
+        k=k,
+        answers_per_pair=1 if answers_per_pair == "auto" else answers_per_pair,
+        asks_again=answers_per_pair == "auto",
+        folder=None if media is None else str(media),
+        **own,
+    )
+    return create(target, items, parts, options, **more)
 
 
 def answers_of(pairs, **columns):
-    """Answers from elsewhere to these pairs, as `answers.add` takes them."""
+    """Answers from elsewhere to these pairs, as `add_answers` takes them."""
     first, second = np.array(pairs).T
     usual = {"outcome": 1, "left": first, "rater": "anna", "seconds": np.nan, "at": np.nan}
     return pd.DataFrame({"first": first, "second": second, **usual, **columns})

@@ -1,4 +1,4 @@
-"""The model of a campaign: what the answers and labels of a snapshot say about its items."""
+"""The model of a campaign, fitted to the answers and labels of a snapshot."""
 
 from __future__ import annotations
 
@@ -9,34 +9,33 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairsmith.campaign.store.answers import weights
+from pairsmith.campaign.store.answers import strength_weights
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.data.outcomes import as_words
-from pairsmith.model.bradley_terry import BradleyTerry
+from pairsmith.model.bradley_terry import BradleyTerry, usual_ridge
 from pairsmith.model.gaussian_process import BradleyTerryGP
-from pairsmith.model.prior import usual_ridge
 
 
 def fit_model(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP | None:
-    """The model of the answers and labels so far, None before the first; `model` is one to go on from."""
-    found = evidence(snapshot)
-    if not found:
+    """Fit the Gaussian process to a snapshot, starting from `model` if given. Return None without any evidence."""
+    arguments = evidence(snapshot)
+    if not arguments:
         return None
     model = BradleyTerryGP(warm_start=True) if model is None else model
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="the answers leave")  # so they do at first; doubt counts it
-        return model.fit(snapshot.features, **_in_words(found))
+        warnings.filterwarnings("ignore", message="the answers leave")  # as early ones do; the doubt accounts for it
+        return model.fit(snapshot.features, **_outcomes_as_words(arguments))
 
 
 def fit_or_prior(snapshot: CampaignSnapshot, model: BradleyTerryGP | None = None) -> BradleyTerryGP:
-    """The same; before the first answer, what is thought of items with such features."""
-    found = fit_model(snapshot, model)
-    return BradleyTerryGP().fit(snapshot.features) if found is None else found
+    """Fit the Gaussian process to a snapshot, or return the prior for its items if there is no evidence yet."""
+    fitted = fit_model(snapshot, model)
+    return BradleyTerryGP().fit(snapshot.features) if fitted is None else fitted
 
 
 def with_authors(snapshot: CampaignSnapshot) -> CampaignSnapshot:
-    """The same with a feature for each author: by it, what an author's items have in common is learned as well."""
+    """Return the snapshot with a feature for each author, from which the model learns what an author's items share."""
     if snapshot.authors is None:
         return snapshot
     number, names = pd.factorize(snapshot.authors)
@@ -47,44 +46,39 @@ def with_authors(snapshot: CampaignSnapshot) -> CampaignSnapshot:
 
 
 def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:
-    """The same for criteria that want scores linear in the features; everybody is taken to be alike."""
-    found = evidence(snapshot)
-    if not found:
+    """Fit the linear model, for criteria that need scores linear in the features. It takes all raters to be alike."""
+    arguments = {name: value for name, value in evidence(snapshot).items() if name not in ("raters", "shown_first")}
+    if not arguments:
         return None
-    found = {name: value for name, value in found.items() if name not in ("raters", "shown_first")}
-    return BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy()))).fit(
-        snapshot.features, **_in_words(found)
-    )
+    model = BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy())))
+    return model.fit(snapshot.features, **_outcomes_as_words(arguments))
 
 
 def evidence(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    """Labels and answers, as BradleyTerryGP.fit takes them, what was shown left first; empty where there are none."""
-    found: dict[str, Any] = {}
-    if snapshot.labels.dtype.kind == "U":
-        told = " and ".join(repr(word) for word in sorted(set(snapshot.labels.tolist())))
-        raise ValueError(
-            f"the labels of this campaign are words ({told}), and nothing says which is the better; say it with"
-            " pairsmith campaign repair and --better"
-        )
+    """Return labels and answers as keyword arguments of `BradleyTerryGP.fit`; empty if there are none.
+
+    Comparisons have the item that was shown on the left first.
+    """
+    arguments: dict[str, Any] = {}
     if len(snapshot.labels):
-        found |= {"y": snapshot.labels, "labeled": snapshot.labeled}
+        arguments |= {"y": snapshot.labels, "labeled": snapshot.labeled}
     if len(snapshot.answers):
-        given = snapshot.answers
-        first, second, left = (given[name].to_numpy() for name in ("first", "second", "left"))
-        left = np.where(given["elsewhere"], -1, left)
-        turned = left == second
-        outcomes = given["outcome"].to_numpy(dtype=np.float64)
-        found |= {
-            "comparisons": np.column_stack([np.where(turned, second, first), np.where(turned, first, second)]),
-            "outcomes": np.where(turned, -outcomes, outcomes),
-            "raters": given["rater"].to_numpy(dtype=object),
+        answers = snapshot.answers
+        first, second, left = (answers[name].to_numpy() for name in ("first", "second", "left"))
+        left = np.where(answers["elsewhere"], -1, left)
+        swapped = left == second
+        outcomes = answers["outcome"].to_numpy(dtype=np.float64)
+        arguments |= {
+            "comparisons": np.column_stack([np.where(swapped, second, first), np.where(swapped, first, second)]),
+            "outcomes": np.where(swapped, -outcomes, outcomes),
+            "raters": answers["rater"].to_numpy(dtype=object),
             "shown_first": left,
         }
-        if (given["strength"] != "").any():
-            found["sample_weight"] = np.concatenate([np.ones(len(snapshot.labels)), weights(given)])
-    return found
+        if (answers["strength"] != "").any():
+            arguments["sample_weight"] = np.concatenate([np.ones(len(snapshot.labels)), strength_weights(answers)])
+    return arguments
 
 
-def _in_words(found: dict[str, Any]) -> dict[str, Any]:
-    """Evidence whose outcomes are words: the zeros of a campaign are ties, even where nobody preferred the second."""
-    return found if "outcomes" not in found else found | {"outcomes": as_words(found["outcomes"])}
+def _outcomes_as_words(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Write outcomes as words: a campaign's zeros are ties, even if no answer preferred the second item."""
+    return arguments if "outcomes" not in arguments else arguments | {"outcomes": as_words(arguments["outcomes"])}

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pairsmith.campaign import is_url
-from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS
+from pairsmith.campaign.options import LEASE_SECONDS, RANDOM_SHARE, VIEWING_SECONDS, CampaignOptions, TableColumns
 from pairsmith.cli import campaign_data, campaign_goals, campaign_people, creating
 from pairsmith.cli.inputs import (
     Dimensions,
@@ -175,54 +175,57 @@ def create(
     check_app_installed()
     from pairsmith.campaign.answering import gold as golden
     from pairsmith.campaign.setup import create as creation
-    from pairsmith.campaign.store.wordings import check_questions
+    from pairsmith.campaign.setup.table import read_item_table
     from pairsmith.files.items import read_items
     from pairsmith.files.labels import as_label, read_labels
 
     creation.check_place(target)
-    check_questions(question)
+    golden.check_rate(rate)
     over = creating.goals(answers=answers, until=until, deadline=deadline, quota=quota)
-    creating.check_numbers(objective, lease, random_share, viewing, rate)
     features_named = bool(features or text or image)
-    creating.check_companions(media, better, labels, no_features and features_named, gold, rate)
+    creating.check_companions(better, labels, no_features and features_named, gold, rate)
     times = parse_answers_per_pair(answers_per_pair)
     how = recipe_options(dimensions, text_embedding, image_embedding, None if is_url(target) else Path(target))
-    guidance = "" if instructions is None else read_instructions(instructions)
+    with creating.named_as_on_the_command_line():
+        options = CampaignOptions(
+            questions=question,
+            instructions="" if instructions is None else read_instructions(instructions),
+            k=k,
+            answers_per_pair=1 if times == "auto" else times,
+            asks_again=times == "auto",
+            ties=ties,
+            repeats=repeats,
+            max_per_item=max_per_item,
+            objective=objective,
+            random_share=random_share,
+            lease_seconds=lease * 60,
+            viewing_seconds=viewing,
+            graded=graded,
+            comments=comments,
+            folder=None if media is None else str(media),
+            columns=TableColumns(show or [], id_column, group_by, prompt),
+        ).checked()
     labelled = None
     if labels is not None:  # checked before features are made, which takes time
         labelled = read_labels(labels, read_items(items, id_column, () if items.suffix == ".npy" else None))
-    named = {"show": show or [], "id": id_column, "group_by": group_by, "prompt": prompt}
-    table = creating.read_table(items, named, features, text, image, by, no_features, how)
+    table = read_item_table(items, options.columns, by, features or (), text or (), image or (), no_features, **how)
     known = {} if gold is None else golden.read(gold, table.items, ties)
-    count = creation.create(
-        target,
-        table.items,
-        table.parts,
-        question=question,
-        k=k,
-        labels=labelled,
-        better=None if better is None or labelled is None else as_label(better, labelled[1]),
-        instructions=guidance,
-        answers_per_pair=times,
-        ties=ties,
-        repeats=repeats,
-        max_per_item=max_per_item,
-        objective=objective,
-        random_share=random_share,
-        lease_seconds=lease * 60,
-        viewing_seconds=viewing,
-        graded=graded,
-        comments=comments,
-        progress=sys.stderr.isatty(),
-        media=media,
-        recipe=table.recipe,
-        columns=named,
-        goals=over,
-        prompts=table.prompts,
-        authors=table.authors,
-        known=known,
-        gold_rate=rate,
-    )
+    with creating.named_as_on_the_command_line():
+        count = creation.create(
+            target,
+            table.items,
+            table.parts,
+            options,
+            labels=labelled,
+            better=None if better is None or labelled is None else as_label(better, labelled[1]),
+            recipe=table.recipe,
+            prompts=table.prompts,
+            authors=table.authors,
+            goals=over,
+            gold_outcomes=known,
+            gold_rate=rate,
+            progress=sys.stderr.isatty(),
+        )
     creating.say_what_was_made(target, table, count, by_choice=bool(text or image))
     if known:
         say(campaign_goals.describe_gold(len(known), rate or 0.0))
@@ -232,7 +235,6 @@ def create(
 campaign.command("export")(campaign_data.export_answers)
 campaign.command()(campaign_data.comments)
 campaign.command("import")(campaign_data.import_answers)
-campaign.command()(campaign_data.repair)
 campaign.command()(campaign_people.invite)
 campaign.command()(campaign_people.revoke)
 campaign.command("people")(campaign_people.list_people)

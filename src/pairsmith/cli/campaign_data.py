@@ -1,4 +1,4 @@
-"""Commands for the items and answers of a campaign: export, import, comments, more items, a copy, repair."""
+"""Commands for the items and answers of a campaign: export, import, comments, more items, a copy."""
 
 from __future__ import annotations
 
@@ -194,32 +194,3 @@ def backup(
 
     items, answers = copy(target, output, force)
     say(f"Wrote {output}: {counted(items, 'item')}, {counted(answers, 'answer')}. It was read again and is complete.")
-
-
-def repair(
-    target: Campaign,
-    better: Annotated[
-        str | None, typer.Option(help="The better one of the two labels, if they are words.", metavar="LABEL")
-    ] = None,
-) -> None:
-    """Repair answers that compare an item with itself, which an earlier version stored for some imports.
-
-    Nothing is deleted.
-
-    [bold]pairsmith campaign repair retina.db[/bold]
-    """
-    check_app_installed()
-    from pairsmith.campaign.store.repair import labels_to_numbers, repair_answers
-
-    with open_campaign(target) as store:
-        if better is not None:
-            changed = labels_to_numbers(store, better)
-            verb = "is a number" if changed == 1 else "are numbers"
-            print(f"{display_name(target)}: {counted(changed, 'label')} {verb} now, 1 the better.")
-        restored, set_aside = repair_answers(store)
-    if restored + set_aside == 0:
-        print(f"{display_name(target)}: nothing to repair.")
-        return
-    print(f"{display_name(target)}: {counted(restored, 'answer')} restored, {set_aside} set aside.")
-    if set_aside:
-        print("The answers set aside lack their second item: import the file that they came from again.")

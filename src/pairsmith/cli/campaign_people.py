@@ -243,16 +243,16 @@ def raters(target: Campaign, question: WhichQuestion = None) -> None:
     with open_campaign(target, changes=False) as store:
         from pairsmith.campaign.answering import corrections
         from pairsmith.campaign.reporting import dashboard
-        from pairsmith.campaign.reporting.history import Memory, follow
-        from pairsmith.campaign.reporting.raters import rate
+        from pairsmith.campaign.reporting.history import ReportState, update_history
+        from pairsmith.campaign.reporting.raters import rate_raters
         from pairsmith.campaign.store.snapshot import take_snapshot
 
         index = question_index(store, question)
-        snapshot, memory = take_snapshot(store, index), Memory.from_json(*dashboard.last_memory(store, index))
+        snapshot, state = take_snapshot(store, index), ReportState.from_json(*dashboard.last_state(store, index))
         with store.reading() as connection:
             excluded = corrections.excluded(connection)
-    follow(snapshot, memory)
-    rows = [] if memory.model is None else rate(snapshot, memory.model, memory.foretold)
+    update_history(snapshot, state)
+    rows = [] if state.model is None else rate_raters(snapshot, state.model, state.predictions)
     if rows:
         from rich.console import Console
 

@@ -307,7 +307,7 @@ def fit_gp(evidence: Evidence) -> tuple[BradleyTerryGP, list[str | Table]]:
     """Fit the default model. Return it with the sentences and the table to print."""
     import numpy as np
 
-    from pairsmith.model.left_out import share_right
+    from pairsmith.model.propagation import share_right
 
     model = evidence.fit_gp()
     n_items, n_answers = len(evidence.features), len(evidence.comparisons)

@@ -216,7 +216,7 @@ def load_model(path: Path) -> BradleyTerry | BradleyTerryGP:
     """Load a model of either kind. Its item ids become text, because ids in files are text."""
     from pairsmith.model.bradley_terry import BradleyTerry
     from pairsmith.model.gaussian_process import BradleyTerryGP
-    from pairsmith.model.saved import KINDS, kind_of
+    from pairsmith.model.saving import KINDS, kind_of
 
     if KINDS[kind_of(path)] == "BradleyTerry":
         return BradleyTerry.load(path)
@@ -246,7 +246,7 @@ def check_recipe(model: Path, recipe: dict[str, Any] | None) -> None:
 
 
 def _read_stored_recipe(model: Path) -> Any:
-    from pairsmith.model.saved import read_checked
+    from pairsmith.model.saving import read_checked
 
     return read_checked(model, None, lambda content: content.get("recipe"))
 
@@ -355,4 +355,4 @@ def display_name(target: str) -> str:
     """Return the campaign's name without its password."""
     from pairsmith.campaign.store import database
 
-    return database.shown(target)
+    return database.without_passwords(target)

@@ -103,7 +103,7 @@ def judge(
         check_origin(store, trusted=False)
         from pairsmith.campaign.answering import corrections
         from pairsmith.campaign.judging import judge as judging
-        from pairsmith.campaign.planning.pace import waiting
+        from pairsmith.campaign.planning.pace import count_pairs
         from pairsmith.recipe.progress import Progress
 
         ask = _ask_function(command, http, model, key_from, timeout, temperature)
@@ -116,7 +116,9 @@ def judge(
             leaving(f"Every answer so far is in {display_name(target)}; the same command goes on from there."),
             Progress(sys.stderr is not None and sys.stderr.isatty()) as bar,
         ):
-            advance = bar.over("judged", answers or max(1, waiting(store).free * len(store.settings.questions)))
+            advance = bar.over(
+                "judged", answers or max(1, count_pairs(store).open_to_everyone * len(store.settings.questions))
+            )
             tally = judging.judge(
                 store,
                 person,
@@ -166,7 +168,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     import sqlalchemy as sa
 
     from pairsmith.campaign.reporting.agreement import judges_against_people
-    from pairsmith.campaign.store.answers import standing
+    from pairsmith.campaign.store.answers import load_answers
     from pairsmith.campaign.store.schema import people
 
     say(f"{counted(tally.answers, 'answer')}, {counted(tally.ties, 'tie')} among them; {tally.skipped} skipped.")
@@ -179,7 +181,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     several = len(store.settings.questions) > 1
     with store.reading() as connection:
         name = connection.execute(sa.select(people.c.name).where(people.c.id == person)).scalar_one()
-        counted_answers = standing(connection, store.target)
+        counted_answers = load_answers(connection)
     for question in range(len(store.settings.questions)):
         which = f"Question {question + 1}: agrees" if several else "Agrees"
         rows = judges_against_people(counted_answers[counted_answers["question"] == question])

@@ -163,8 +163,8 @@ def _task_from_campaign(
     from pairsmith.campaign.learning import fit_model, with_authors
     from pairsmith.model.gaussian_process import BradleyTerryGP
 
-    if by is not None and snapshot.by != by:
-        created = "without --by" if snapshot.by is None else f"with --by {snapshot.by}"
+    if by is not None and snapshot.author_column != by:
+        created = "without --by" if snapshot.author_column is None else f"with --by {snapshot.author_column}"
         raise ValueError(f"--by {by}: {display_name(target)} was made {created}, so it does not know that column")
     note = ""
     if by is not None and model is None:

@@ -1,24 +1,23 @@
-"""What a pair is worth: the criteria that select() can pick pairs by, and what is to be known of each.
+"""What a pair is worth: the criteria by which select() can pick pairs, and what each of them needs.
 
-    CRITERIA              the registry: every name, what it means, what it needs, what can be done with it
-    d_optimal             the default, by the engine or by one of the paper's algorithms
-    weighted_d_optimal    the weights of local-d-optimal and averaged-d-optimal, which run on the engine too
+    CRITERIA              the registry: the name, meaning, needs and abilities of every criterion
+    problem               what selection hands to a criterion: the problem, a model's estimate, and one run
+    d_optimal             the default, on the engine or by one of the paper's algorithms
+    weighted_d_optimal    the weights of local-d-optimal and averaged-d-optimal, which run on the engine, too
     order                 the default for rounds, under a BradleyTerryGP
-    a_optimal, entropy, fisher, mutual_information, random    a module each
-    belief                what a model says of the items; the model is given, or fitted to what is known
-    work                  what the steps of a criterion work on
+    a_optimal, entropy, fisher, mutual_information, random    one module each
     kernels               compiled inner loops of order
 
-Words: a *criterion* says what a set of pairs is worth, and its *steps* pick pairs one at a time; the *gain* of a pick
-is what it adds to that worth; *weights* say how much the answer to a pair counts, p (1 - p) under a model.
+Vocabulary: a *criterion* says what a set of pairs is worth, and its *steps* pick pairs one at a time. The *gain* of a
+pick is what it adds to that worth. The *weight* of an answer is how much it counts, p (1 - p) under a model.
 
-A criterion runs on the engine if a pair's gain is a weight times |z_i - z_j|^2, where each item has one
-point z, and gains only fall as pairs are picked: those two are all that scans, pool and front rely on.
+A criterion runs on the engine if the gain of a pair is a weight times |z_i - z_j|^2, where each item has one point z,
+and if gains only fall as pairs are picked. Scans, the pool and the working set rely on nothing else.
 
-Users call a criterion the objective. select()'s docstring and docs/criteria.md name every criterion; a test compares
-them with the registry.
+Users call a criterion the objective. The docstring of select() and docs/criteria.md list all criteria, and a test
+compares them with the registry.
 
-This module loads none of the others before they are called, so that the command line's help is quick.
+This module imports the others only when they are called, so that the command line's help is quick.
 """
 
 from __future__ import annotations
@@ -29,52 +28,50 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pairsmith.criteria.belief import Belief
-    from pairsmith.criteria.work import Work
+    from pairsmith.criteria.problem import ModelEstimate, Run
     from pairsmith.data.arrays import Floats
     from pairsmith.data.features import Features
     from pairsmith.design.information import Design
     from pairsmith.design.steps import Step, Steps
     from pairsmith.design.weights import Averaged
 
-LOG_DET = "what log det of the information grows by"
+LOG_DET = "the increase of log det of the information"
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A way to value pairs, and all that the rest of the library has to know of it."""
+    """A way to value pairs, with everything that the rest of the library needs to know about it."""
 
     name: str
-    what: str  # in one line, for help and tables
-    steps: Callable[[Work, int], Steps]  # picks, at most so many
-    gain_is: str = LOG_DET  # what a gain is, in words
+    description: str  # one line, for help and tables
+    steps: Callable[[Run, int], Steps]  # yields at most this many picks
+    gain_is: str = LOG_DET  # what a gain is, for help and tables
     needs_model: bool = False  # a fitted model, or labels and outcomes to fit one to
-    by_engine: bool = False
-    effects: bool = False  # whether items may have effects of their own, and the model be a Gaussian process
-    only_effects: bool = False  # whether the model has to be one
-    bytes_per_pair: int = 0  # memory that grows with the number of candidates
-    # The scores that weigh answers, where the information is weighted by a model's p (1 - p). The paper's algorithms
-    # know no weights.
-    scores_that_weigh: Callable[[Features, Belief], Floats | Averaged] | None = None
-    # Adds again, to the design, a pair read from a checkpoint; None where a run cannot be resumed.
+    uses_engine: bool = False
+    supports_item_effects: bool = False  # items may have effects of their own, and the model may be a Gaussian process
+    only_effects: bool = False  # the model must be a Gaussian process
+    bytes_per_pair: int = 0  # memory per candidate pair
+    # Returns the scores that give the weights p (1 - p) of answers. None: every answer has the weight 1.
+    weighting_scores: Callable[[Features, ModelEstimate], Floats | Averaged] | None = None
+    # Adds a pair from a checkpoint to the design. None: a run cannot be resumed.
     replay: Callable[[Design, int, int], Step] | None = None
-    certifiable: bool = False  # whether a certificate, which bounds log det, says how good its picks are
-    seed: int | None = None  # of its random numbers where users give none; None: other numbers in every run
+    certifiable: bool = False  # its picks raise log det, which a certificate bounds
+    default_seed: int | None = None  # of the random numbers if the user passes none; None: different in every run
 
     @property
     def resumable(self) -> bool:
-        """Whether a checkpoint can be kept."""
+        """Whether a run can continue from a checkpoint."""
         return self.replay is not None
 
     @property
-    def by_paper(self) -> bool:
-        """Whether the paper's eight algorithms can run it."""
-        return self.by_engine and self.scores_that_weigh is None
+    def allows_paper_algorithms(self) -> bool:
+        """Whether the paper's eight algorithms can run it. They have no weights."""
+        return self.uses_engine and self.weighting_scores is None
 
 
-def _later(place: str) -> Callable[..., Any]:
-    """The function at module.name of this room, imported when it is first called."""
-    module, name = place.split(".")
+def _imported_when_called(path: str) -> Callable[..., Any]:
+    """Return the function at `module.name` of this package, which is imported when it is first called."""
+    module, name = path.split(".")
 
     def call(*args: Any) -> Any:
         return getattr(import_module(f"pairsmith.criteria.{module}"), name)(*args)
@@ -83,11 +80,11 @@ def _later(place: str) -> Callable[..., Any]:
 
 
 _D_OPTIMAL: dict[str, Any] = {
-    "steps": _later("d_optimal.steps"),
-    "replay": _later("d_optimal.replay"),
-    "by_engine": True,
-    "effects": True,
-    "seed": 0,  # for items that nothing tells apart
+    "steps": _imported_when_called("d_optimal.steps"),
+    "replay": _imported_when_called("d_optimal.replay"),
+    "uses_engine": True,
+    "supports_item_effects": True,
+    "default_seed": 0,  # for the random order of items that nothing distinguishes
     "certifiable": True,
 }
 
@@ -98,71 +95,71 @@ CRITERIA = {
     for criterion in (
         Criterion(
             "order",
-            "raises what the answers tell about the order of items under a BradleyTerryGP: the default for rounds",
-            _later("order.steps"),
-            gain_is="what the answer tells about the order of each pair of items, in nats, summed over all of these",
+            "asks where the order of items is in doubt, under a BradleyTerryGP; the default for rounds",
+            _imported_when_called("order.steps"),
+            gain_is="information about the order of items, in nats, summed over all pairs of items",
             needs_model=True,
-            effects=True,
+            supports_item_effects=True,
             only_effects=True,
-            seed=0,  # which items are looked at, where there are too many
+            default_seed=0,  # for the sample of items, if there are too many to consider all
         ),
         Criterion(
             "d-optimal",
-            "raises log det of the information: the paper's choice, and the default without a model",
+            "maximises log det of the information; the paper's choice, and the default without a model",
             **_D_OPTIMAL,
         ),
         Criterion(
             "local-d-optimal",
-            "d-optimal with each answer weighed by its variance p (1 - p) under a model",
+            "d-optimal with each answer weighted by its variance p (1 - p) under a model",
             needs_model=True,
-            scores_that_weigh=_later("weighted_d_optimal.local"),
+            weighting_scores=_imported_when_called("weighted_d_optimal.local"),
             **_D_OPTIMAL,
         ),
         Criterion(
             "averaged-d-optimal",
-            "the same with p shrunk toward 1/2 by how uncertain the model is; for rounds",
+            "local-d-optimal with p (1 - p) averaged over the uncertainty of the model; for rounds",
             needs_model=True,
-            scores_that_weigh=_later("weighted_d_optimal.averaged"),
+            weighting_scores=_imported_when_called("weighted_d_optimal.averaged"),
             **_D_OPTIMAL,
         ),
         Criterion(
             "a-optimal",
-            "lowers the trace of A^-1, the summed variance of the coefficients",
-            _later("a_optimal.steps"),
-            gain_is="what the trace of A^-1, the summed variance of the coefficients, falls by",
-            replay=_later("a_optimal.replay"),
+            "minimises the trace of A^-1, the total variance of the coefficients",
+            _imported_when_called("a_optimal.steps"),
+            gain_is="the decrease of the trace of A^-1, the total variance of the coefficients",
+            replay=_imported_when_called("a_optimal.replay"),
             bytes_per_pair=16,
         ),
         Criterion(
             "entropy",
-            "the pairs whose answer is most open under a model",
-            _later("entropy.steps"),
-            gain_is="how open the answer is under the model, in nats",
+            "picks the pairs whose answers are most uncertain under a model",
+            _imported_when_called("entropy.steps"),
+            gain_is="the entropy of the answer under the model, in nats",
             needs_model=True,
-            effects=True,
+            supports_item_effects=True,
         ),
         Criterion(
             "fisher",
-            "raises the Fisher information ratio of the pairs picked to all candidates",
-            _later("fisher.steps"),
-            gain_is="what the Fisher information ratio grows by",
+            "maximises the Fisher information ratio of the picked pairs to all candidates",
+            _imported_when_called("fisher.steps"),
+            gain_is="the increase of the Fisher information ratio",
             needs_model=True,
             bytes_per_pair=8,
         ),
         Criterion(
             "mutual-information",
-            "raises what the answers together tell about the coefficients of a model",
-            _later("mutual_information.steps"),
-            gain_is="what the answer tells about the coefficients, in nats",
+            "maximises the information of all answers together about the coefficients of a model",
+            _imported_when_called("mutual_information.steps"),
+            gain_is="information about the coefficients, in nats",
             needs_model=True,
             bytes_per_pair=40,
-            seed=0,  # which samples it is estimated from is nobody's wish: without a seed they are always the same
+            default_seed=0,  # for the samples of the estimate: the same in every run
         ),
         Criterion(
             "random",
-            "pairs by chance, with which to compare the others",
-            _later("random.steps"),
-            effects=True,
+            "picks pairs at random, as a baseline",
+            _imported_when_called("random.steps"),
+            supports_item_effects=True,
             certifiable=True,
         ),
     )

@@ -1,12 +1,11 @@
-"""D-optimality: log det of the information, by the engine or by one of the paper's algorithms.
+"""D-optimality: log det of the information, on the engine or by one of the paper's algorithms.
 
-Weighted by a model's p (1 - p) it is local or averaged D-optimality (`weighted_d_optimal`): the weights are in the
-design, and the engine's steps are the same.
+Local and averaged D-optimality (`weighted_d_optimal`) have the same steps: their weights p (1 - p) are in the design.
 """
 
 from __future__ import annotations
 
-from pairsmith.criteria.work import Work
+from pairsmith.criteria.problem import Run
 from pairsmith.design.information import Design
 from pairsmith.design.steps import Step, Steps
 from pairsmith.engine.random_matching import alike, match_untouched_items
@@ -14,38 +13,38 @@ from pairsmith.engine.search import greedy_sequence
 from pairsmith.paper.greedy import ALGORITHMS
 
 
-def steps(work: Work, k: int) -> Steps:
-    """Greedily maximise log det A (Eq. 3 and 4): a pair adds log(1 + w_ij d_ij), d_ij = |z_i - z_j|^2.
+def steps(run: Run, k: int) -> Steps:
+    """Greedily maximise log det A (Eq. 3 and 4): a pair adds log(1 + w_ij d_ij), with d_ij = |z_i - z_j|^2.
 
-    Where nothing tells items apart that were not compared, those are paired in a random order first.
+    If nothing distinguishes the items that were never compared, these are paired in a random order first.
     """
-    found = 0
-    if alike(work.design):
-        for step in match_untouched_items(work.design, work.remaining, k, work.rng):
-            found += 1
-            work.diagnostics["paired_at_random"] = found
+    paired_at_random = 0
+    if alike(run.design):
+        for step in match_untouched_items(run.design, run.remaining, k, run.rng):
+            paired_at_random += 1
+            run.diagnostics["paired_at_random"] = paired_at_random
             yield step
-    if found == k:
+    if paired_at_random == k:
         return
     yield from greedy_sequence(
-        work.design,
-        work.remaining,
-        k - found,
-        work.threads,
-        work.diagnostics,
-        work.pool_size,
-        work.memory,
-        work.tell,
-        work.scan,
+        run.design,
+        run.remaining,
+        k - paired_at_random,
+        run.threads,
+        run.diagnostics,
+        run.pool_size,
+        run.memory,
+        run.report_progress,
+        run.scan,
     )
 
 
-def paper_steps(algorithm: str, work: Work, k: int) -> Steps:
-    """The same picks by one of the paper's eight algorithms."""
-    return ALGORITHMS[algorithm].run(work.design, work.remaining, k, work.threads, work.diagnostics)
+def paper_steps(algorithm: str, run: Run, k: int) -> Steps:
+    """Make the same picks by one of the paper's eight algorithms."""
+    return ALGORITHMS[algorithm].run(run.design, run.remaining, k, run.threads, run.diagnostics)
 
 
 def replay(design: Design, i: int, j: int) -> Step:
-    """Include a pair that was picked in an earlier run."""
+    """Add a pair that an earlier run picked."""
     gain, _ = design.add(i, j)
     return Step(i, j, gain, design.logdet)

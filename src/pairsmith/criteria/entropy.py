@@ -1,4 +1,4 @@
-"""The pairs whose answer is most open under a model."""
+"""The pairs whose answers are most uncertain under a model."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ import numpy as np
 from scipy.special import expit
 
 from pairsmith.criteria.mutual_information import binary_entropy
-from pairsmith.criteria.work import Work
+from pairsmith.criteria.problem import Run
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Rows
 from pairsmith.design.steps import Step, Steps
 
 
-def steps(work: Work, k: int) -> Steps:
-    """The pairs whose answer is most uncertain under the model: the smallest differences of scores (Appendix C).
+def steps(run: Run, k: int) -> Steps:
+    """Pick the pairs whose answers are most uncertain, which have the smallest differences of scores (Appendix C).
 
-    The gain is the entropy of the answer, in nats. In each group the scores are sorted; a pair (a, b) of the sorted
-    comes after all (a, a + 1), ..., (a, b - 1), so a heap with one entry for each a brings them in order, and only the
-    k smallest neighbours can start one: O(N log N + k log k), and no list of pairs.
+    The gain is the entropy of the answer, in nats. The items of each group are sorted by score. Then the pair (a, b)
+    comes after (a, a + 1), ..., (a, b - 1), so a heap with one entry for each a yields the pairs in order. Only the k
+    closest neighbours are needed as first entries: this takes O(N log N + k log k) and no list of pairs.
     """
-    design, remaining, scores = work.design, work.remaining, work.belief.scores
-    rows, wanted = remaining.rows, k
+    design, remaining, scores = run.design, run.remaining, run.estimate.scores
+    rows, count = remaining.rows, k
     while True:
-        found = 0
-        for i, j in _closest(rows, scores, wanted + len(remaining.taken)):
+        picked = 0
+        for i, j in _closest_pairs(rows, scores, count + len(remaining.taken)):
             if remaining.allows(i, j):
                 design.add(i, j)
                 remaining.take(i, j)
-                found += 1
+                picked += 1
                 yield Step(i, j, float(binary_entropy(expit(scores[i] - scores[j]))), design.logdet)
-        if found == 0 and wanted + len(remaining.taken) >= len(rows):
+        if picked == 0 and count + len(remaining.taken) >= len(rows):
             return
-        # An exposure cap has used up those: look further, among items that have room.
-        rows, wanted = rows.among(~remaining.full) if rows.is_list else rows, 4 * wanted
+        # The exposure cap has excluded too many of these pairs: consider more of them, among items below the cap.
+        rows, count = rows.among(~remaining.full) if rows.is_list else rows, 4 * count
 
 
-def _closest(rows: Rows, scores: Floats, count: int) -> Iterator[tuple[int, int]]:
-    """About `count` pairs in the order of their difference of scores, the smaller pair among equals."""
+def _closest_pairs(rows: Rows, scores: Floats, count: int) -> Iterator[tuple[int, int]]:
+    """Yield about `count` pairs by increasing difference of scores; among equals the smaller pair comes first."""
     if len(rows) == 0:
         return
     if rows.groups is None:
@@ -52,9 +52,9 @@ def _closest(rows: Rows, scores: Floats, count: int) -> Iterator[tuple[int, int]
         return
     group = np.repeat(np.arange(len(rows.groups) - 1), np.diff(rows.groups))
     order = np.lexsort((rows.partner, scores[rows.partner], group))
-    items, end = rows.partner[order].astype(np.int64), rows.groups[1:][group]  # sorted by score within their group
+    items, end = rows.partner[order].astype(np.int64), rows.groups[1:][group]  # sorted by score within each group
     s = scores[items]
-    at = np.flatnonzero(np.arange(1, len(items) + 1) < end)  # who has a neighbour above
+    at = np.flatnonzero(np.arange(1, len(items) + 1) < end)  # places of items with a higher neighbour in their group
     gap = s[at + 1] - s[at]
     smaller, larger = np.minimum(items[at], items[at + 1]), np.maximum(items[at], items[at + 1])
     if count < len(at):

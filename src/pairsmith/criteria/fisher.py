@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from pairsmith.criteria.work import Work
+from pairsmith.criteria.problem import Run
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Rows
 from pairsmith.design.information import fold, inverse_root, terms_of
@@ -14,21 +14,21 @@ from pairsmith.design.steps import PAIRS_AT_ONCE, Step, Steps, best_pair
 from pairsmith.design.weights import logistic_weight
 
 
-def steps(work: Work, k: int) -> Steps:
+def steps(run: Run, k: int) -> Steps:
     """Greedily maximise f(S) = -tr(I_q(S)^-1 I_p), the Fisher information ratio (Appendix C).
 
-    I_p is the mean of w_ij x_ij x_ij' over all candidates plus delta I, I_q the same over S (the pairs compared before
-    included), delta the ridge. With M = sum_S w x x' + |S| delta I, f = -|S| tr(M^-1 I_p), and a candidate lowers
-    tr(M^-1 I_p) by w |C x_e|^2 / (1 + w |U x_e|^2), where U'U = M^-1 and C'C = M^-1 I_p M^-1: two passes over the pairs
-    a step, not the O(N^4) of the paper. The gain is the change of f.
+    I_p is the mean of w_ij x_ij x_ij' over all candidates, plus delta I, where delta is the ridge. I_q is the same for
+    S, which includes the pairs compared before. With M = sum_S w x x' + |S| delta I, f = -|S| tr(M^-1 I_p). A candidate
+    lowers tr(M^-1 I_p) by w |C x_e|^2 / (1 + w |U x_e|^2), where U'U = M^-1 and C'C = M^-1 I_p M^-1. So a step takes
+    two passes over the pairs, instead of the O(N^4) of the paper. The gain is the change of f.
     """
-    design, remaining, scores = work.design, work.remaining, work.belief.scores
-    compared = work.problem.compared
+    design, remaining, scores = run.design, run.remaining, run.estimate.scores
+    compared = run.problem.compared
     rows, X = remaining.rows, design.X
     arrays = rows.partner, rows.first, rows.count, rows.start
     w = np.empty(len(rows))
-    prior = np.full(X.shape[1], np.sqrt(work.problem.ridge))
-    root_p = np.hstack([_population(rows, X, design.extent, scores, w) / np.sqrt(len(rows)), np.diag(prior)])
+    prior = np.full(X.shape[1], np.sqrt(run.problem.ridge))
+    root_p = np.hstack([_population_root(rows, X, design.extent, scores, w) / np.sqrt(len(rows)), np.diag(prior)])
     weights = logistic_weight(scores[compared[:, 0]] - scores[compared[:, 1]])
     terms = fold(np.zeros((0, X.shape[1])), (X[compared[:, 0]] - X[compared[:, 1]]) * np.sqrt(weights)[:, None])
     size = len(compared)
@@ -42,7 +42,7 @@ def steps(work: Work, k: int) -> Steps:
         distances(Z_c, *arrays, low, high, out)
         return np.divide(w[part] * out, 1 + w[part] * along, out=out)
 
-    with best_pair(remaining, work.threads) as best:
+    with best_pair(remaining, run.threads) as best:
         while True:
             size += 1
             half, _ = inverse_root(terms, np.sqrt(size) * prior)  # U'
@@ -54,17 +54,18 @@ def steps(work: Work, k: int) -> Steps:
             weight = float(logistic_weight(scores[i] - scores[j]))
             design.note_rounding(float(np.sum((Z_c[i] - Z_c[j]) ** 2)), terms_of(design.extent, across))
             terms = fold(terms, np.sqrt(weight) * (X[i] - X[j])[None, :])
-            # Afresh: the trace falls by orders of magnitude, so `largest` taken from it would leave few digits.
+            # Computed anew: the trace falls by orders of magnitude, so subtracting the gain would leave few digits.
             before, f = f, -float(np.sum((inverse_root(terms, np.sqrt(size) * prior)[0].T @ root_p) ** 2)) * size
             design.add(i, j)
             remaining.take(i, j)
             yield Step(i, j, f - before, design.logdet)
 
 
-def _population(rows: Rows, X: Floats, extent: Floats, scores: Floats, w: Floats) -> Floats:
-    """A root R of the sum over all candidates of w_ij x_ij x_ij' = X'(D - W)X, a graph Laplacian; fills in w.
+def _population_root(rows: Rows, X: Floats, extent: Floats, scores: Floats, w: Floats) -> Floats:
+    """Return a root R of X'(D - W)X, the sum of w_ij x_ij x_ij' over all candidates, and write the weights to w.
 
-    In columns brought to one scale, so that none takes the digits of another.
+    D - W is the Laplacian of the graph of candidates. The columns of X are brought to one scale, so that no column
+    loses digits beside a larger one.
     """
     scale = np.where(extent > 0, extent, 1.0)
     X = X / scale

@@ -1,88 +1,110 @@
-"""What is asked of select(), checked once, at the door: inner code trusts it."""
+"""The vocabulary that select() and the criteria share: a problem, a model's estimate, and one run of a criterion.
+
+`pairsmith.selection` makes these objects from the arguments of select() after checking them, so criteria trust them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pairsmith.data import fingerprint
-from pairsmith.data.arrays import Floats, Ints, as_items, as_pairs, check_items, refuse_masked
-from pairsmith.data.candidates import (
-    AllPairs,
-    Among,
-    Candidates,
-    PairList,
-    Remaining,
-    Rows,
-    WithinGroups,
-    remaining_pairs,
-)
-from pairsmith.data.errors import ArgumentError
-from pairsmith.data.features import Features, extremes
-from pairsmith.data.options import as_positive, as_whole
-from pairsmith.data.ridge import as_ridge
+from pairsmith.data.arrays import Floats, Ints
+from pairsmith.data.candidates import Remaining, Rows
+from pairsmith.data.features import Features
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.design.information import Beginning, Design
 from pairsmith.design.weights import Averaged
+from pairsmith.engine.backend import ProgressCallback
+from pairsmith.engine.scan import Scan
+from pairsmith.model.posterior import Posterior, no_scores
 
-_LARGEST_EFFECTS = 1e9  # up to which gains keep six digits
-_FEW_TOUCHED = 1500  # items up to which one thread is faster
+MAX_ITEMS_ON_ONE_THREAD = 1500  # BLAS is faster on one thread for matrices of up to this many items
+
+
+class Goal(NamedTuple):
+    """What the answers are for: the order of all items ("ranking"), or the order of the best `top` items ("top")."""
+
+    name: str = "ranking"
+    top: int = 0
+
+
+RANKING = Goal()
+
+
+@dataclass(frozen=True)
+class ModelEstimate:
+    """A model's estimate of the coefficients and of the items' scores.
+
+    The coefficients are N(coef, covariance_root covariance_root'), and the mean score of an item is x'coef. Under a
+    Gaussian process, items have effects of their own as well: `prior` holds what the model knows about both, and
+    `joint` returns the joint distribution of the scores of some items, effects included.
+    """
+
+    coef: Floats
+    covariance_root: Floats
+    scores: Floats  # the mean scores of all items
+    prior: Beginning | None = None
+    joint: Callable[[Ints], Posterior] = no_scores
+
+
+NO_MODEL = ModelEstimate(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Pick k of these pairs of these items, given what is known. Nothing here changes as pairs are picked."""
+    """The task to pick k of the candidate pairs, given the labels and comparisons so far. It does not change."""
 
     features: Features
     k: int
     rows: Rows  # the candidate pairs
-    taken: Ints  # pair numbers (see Rows) of those compared already
+    taken: Ints  # the numbers (see Rows) of the candidate pairs that have been compared
     max_per_item: int | None
     ridge: float  # lambda of the information matrix
-    extent: Floats  # how far apart items are in each column
+    extent: Floats  # the difference between the largest and the smallest value of each column
     labeled: Ints  # items with an absolute label
-    comparisons: Ints  # pairs compared already, in the order given: an outcome of +1 means the first
-    labels: npt.ArrayLike | None = None  # of `labeled`
+    comparisons: Ints  # compared pairs in the order in which they were passed: an outcome of +1 means the first item
+    labels: npt.ArrayLike | None = None  # one for each item of `labeled`
     better: Any = None  # the better one of the two labels
-    outcomes: npt.ArrayLike | None = None  # of `comparisons`
-    # The variance of effects of the items' own; or what a model knows, labels and answers included.
-    item_effects: float | Beginning | None = None
-    unanswered: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))  # asked, but new to that model
+    outcomes: npt.ArrayLike | None = None  # one for each pair of `comparisons`
+    effect_variance: float | None = None  # of the items' own effects; None if they have none or `prior` is given
+    prior: Beginning | None = None  # what a Gaussian process knows, labels and answers included
+    unanswered: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))  # compared pairs not in `prior`
 
     @property
     def compared(self) -> Ints:
-        """The pairs compared already, i < j."""
+        """The compared pairs, i < j."""
         return np.sort(self.comparisons, axis=1)
 
     def remaining(self) -> Remaining:
-        """What may be picked, before the first pick."""
+        """Return the pairs that may be picked first."""
         return Remaining.before_picks(self.rows, self.taken, self.max_per_item)
 
     def uncapped(self) -> Remaining:
-        """The same without the exposure cap: for the certificate, whose bound ignores the cap."""
+        """Return the same pairs without the exposure cap, which the bound of the certificate ignores."""
         return Remaining.before_picks(self.rows, self.taken, None)
 
     def design(self, scores: Floats | Averaged | None) -> Design:
-        """What is known before the first pick; answers are weighed by p (1 - p) under the scores, if there are any."""
+        """Return the design before the first pick. With scores, answers have the weights p (1 - p) under them."""
         extent = self.extent
-        if self.rows.is_list:  # items in none of the pairs of a list do not matter, however far out they are
+        if self.rows.is_list:  # items in none of the listed pairs do not matter, however large their features are
             listed = np.unique(self.rows.pairs(np.arange(len(self.rows))))
             extent = np.ptp(self.features.rows(listed), axis=0)
-        # For small factorizations threads are far slower.
-        with single_threaded_blas() if self.touched <= _FEW_TOUCHED else nullcontext():
-            known = self.item_effects
-            if known is not None:
-                if not isinstance(known, Beginning):
-                    assert not isinstance(scores, Averaged)  # which come with what a model knows
-                    known = Beginning.after(self.features, known, self.labeled, self.compared, scores)
-                concerned = self.rows.degrees() > 0
-                concerned[self.unanswered] = True
-                known = known.among(concerned)
-            design = Design(self.features, self.ridge, self.labeled, self.compared, scores, extent, known)
+        prior = self.prior
+        with single_threaded_blas() if self.touched <= MAX_ITEMS_ON_ONE_THREAD else nullcontext():
+            if self.effect_variance is not None:
+                assert not isinstance(scores, Averaged)  # these come from a Gaussian process, as `prior` does
+                prior = Beginning.after(self.features, self.effect_variance, self.labeled, self.compared, scores)
+            if prior is not None:
+                has_pairs = self.rows.degrees() > 0
+                has_pairs[self.unanswered] = True
+                prior = prior.among(has_pairs)
+            design = Design(self.features, self.ridge, self.labeled, self.compared, scores, extent, prior)
             if design.effects is not None and len(self.unanswered):
                 design.effects.make_room(2 * (len(self.unanswered) + self.k))
             for i, j in self.unanswered.tolist():
@@ -91,15 +113,15 @@ class Problem:
 
     @property
     def touched(self) -> int:
-        """How many items have effects of which something is known before the first pick."""
-        if isinstance(self.item_effects, Beginning):
-            return len(self.item_effects.items)
-        return 0 if self.item_effects is None else len(np.unique([*self.labeled, *self.comparisons.ravel()]))
+        """The number of items whose own effect is partly known before the first pick."""
+        if self.prior is not None:
+            return len(self.prior.items)
+        return 0 if self.effect_variance is None else len(np.unique([*self.labeled, *self.comparisons.ravel()]))
 
     def fingerprint(self, objective: str, scores: Floats | Averaged | None) -> dict[str, Any]:
-        """What decides the greedy sequence, for a checkpoint to compare.
+        """Return what determines the greedy sequence, for a checkpoint to compare.
 
-        Keys appear in the error message when they differ.
+        If an entry differs, the error message names its key.
         """
         rows, compared = self.rows, self.compared
         means = scores.mean if isinstance(scores, Averaged) else scores
@@ -117,89 +139,31 @@ class Problem:
         }
 
     def _fingerprint_of_effects(self) -> dict[str, Any]:
-        known = self.item_effects
-        if isinstance(known, Beginning):
-            arrays = known.items, known.E, known.shift, known.rows if known.root is None else known.root
-            return {"item effects": known.variance, "posterior": fingerprint.of_arrays(*arrays)}
-        return {"item effects": known}  # None as well: a file that speaks of effects is of another problem
+        if self.prior is None:  # the key is there without effects, too: then a checkpoint with effects differs
+            return {"item effects": self.effect_variance}
+        prior = self.prior
+        arrays = prior.items, prior.E, prior.shift, prior.rows if prior.root is None else prior.root
+        return {"item effects": prior.variance, "posterior": fingerprint.of_arrays(*arrays)}
 
 
-def as_problem(
-    features: Features,
-    k: Any,
-    *,
-    labeled: npt.ArrayLike | None = None,
-    labels: npt.ArrayLike | None = None,
-    better: Any = None,
-    comparisons: npt.ArrayLike | None = None,
-    outcomes: npt.ArrayLike | None = None,
-    candidates: Candidates | npt.ArrayLike | None = None,
-    max_per_item: int | None = None,
-    ridge: float | str = "auto",
-    item_effects: float | Beginning | None = None,
-    answered: Ints | None = None,
-) -> Problem:
-    """The arguments of select(), checked; what is wrong is a ValueError of one line.
+@dataclass(frozen=True)
+class Run:
+    """One run of a criterion: the problem, and the state that changes as pairs are picked.
 
-    `answered` are the pairs i < j whose answers `item_effects`, what a model knows, has counted in.
+    For every pick, the steps of a criterion add the pair to the design, take it from the remaining pairs, and yield a
+    Step.
     """
-    n = features.shape[0]
-    k = as_whole(k, "k")
-    for name, given in (("labels", labels), ("outcomes", outcomes)):
-        refuse_masked(given, name)
-    known = as_items([] if labeled is None else labeled, "labeled")
-    if known.ndim != 1:
-        raise ValueError(f"labeled must be a list of row numbers, got an array of shape {known.shape}")
-    check_items(known, n, "labeled")
-    compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
-    check_items(compared, n, "comparisons")
-    cap = None if max_per_item is None else as_whole(max_per_item, "max_per_item")
-    remaining = remaining_pairs(as_candidates(candidates), n, compared, cap)
-    _check_enough(remaining, k, cap)
-    if item_effects is not None and not isinstance(item_effects, Beginning):
-        item_effects = as_positive(item_effects, "item_effects")
-        if item_effects > _LARGEST_EFFECTS:  # E is no root: a difference of two of its entries loses digits
-            raise ArgumentError(
-                "item_effects",
-                f"={item_effects:.1e} is more than {_LARGEST_EFFECTS:.0e}, beside which gains lose their"
-                " digits; rescale",
-            )
-    unanswered = compared if answered is not None else compared[:0]
-    if answered is not None and len(answered):
-        unanswered = compared[~np.isin(compared @ np.array([n, 1]), answered @ np.array([n, 1]))]
-    high, low = bounds = extremes(features)
-    return Problem(
-        features=features,
-        k=k,
-        rows=remaining.rows,
-        taken=remaining.taken,
-        max_per_item=cap,
-        ridge=as_ridge(ridge, features, bounds),
-        extent=high - low,
-        labeled=known,
-        comparisons=as_items([] if comparisons is None else comparisons, "comparisons").reshape(-1, 2),
-        labels=labels,
-        better=better,
-        outcomes=outcomes,
-        item_effects=item_effects,
-        unanswered=unanswered,
-    )
 
-
-def as_candidates(candidates: Any) -> Candidates | None:
-    if candidates is None or isinstance(candidates, AllPairs | WithinGroups | Among | PairList):
-        return candidates
-    return PairList(candidates)
-
-
-def _check_enough(remaining: Remaining, k: int, max_per_item: int | None) -> None:
-    """Refuse to look for more pairs than there are."""
-    total, taken = len(remaining.rows), len(remaining.taken)
-    if k > total - taken:
-        already = f" ({taken} of {total} are compared already)" if taken else ""
-        raise ValueError(f"k={k} pairs asked for, but only {total - taken} candidate pairs are left{already}; lower k")
-    if max_per_item is not None and k > remaining.at_most():
-        raise ArgumentError(
-            "max_per_item",
-            f"={max_per_item} allows at most {remaining.at_most()} pairs, fewer than k={k}; lower k or raise the cap",
-        )
+    problem: Problem
+    design: Design
+    remaining: Remaining
+    estimate: ModelEstimate  # NO_MODEL for a criterion that needs no model
+    rng: np.random.Generator
+    threads: int
+    memory: int  # bytes that the search may use, besides the criterion's memory per pair
+    report_progress: ProgressCallback
+    pool_size: int | None = None  # pairs that the engine keeps between two scans; None: it chooses
+    initial_design: Callable[[], Design] | None = None  # makes the design as it was before the first pick
+    scan: Callable[..., Scan] = Scan  # how the engine and the certificate scan all pairs: here, or on a cluster
+    goal: Goal = RANKING
+    diagnostics: dict[str, Any] = field(default_factory=dict)  # counts and estimates that the steps report

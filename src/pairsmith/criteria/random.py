@@ -1,4 +1,4 @@
-"""Pairs by chance: what every design is compared with."""
+"""Random pairs, the baseline for every design."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pairsmith.criteria.work import Work
+from pairsmith.criteria.problem import Run
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.steps import Step, Steps
 
 
-def steps(work: Work, k: int) -> Steps:
-    """Pairs uniformly at random from the remaining candidates (Sec. 6.1, "Ran"). The gain is that of log det."""
-    for i, j in draw(work.remaining, work.rng):
-        gain, _ = work.design.add(i, j)
-        yield Step(i, j, gain, work.design.logdet)
+def steps(run: Run, k: int) -> Steps:
+    """Pick uniformly at random among the remaining candidates (Sec. 6.1, "Ran"). The gain is that in log det."""
+    for i, j in draw(run.remaining, run.rng):
+        gain, _ = run.design.add(i, j)
+        yield Step(i, j, gain, run.design.logdet)
 
 
 def draw(remaining: Remaining, rng: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Pairs uniformly at random from what remains, which is not enumerated; each is taken before it is given.
+    """Take remaining pairs uniformly at random, without enumerating them, and yield each one after it is taken.
 
-    Draws pair numbers and rejects what is gone. Where that would reject too often, the candidates are narrowed to
-    items with room, which is O(N), or, once few are left, listed.
+    Pair numbers are drawn, and pairs that are gone are rejected. If that rejects too many, the candidates are narrowed
+    to items below the exposure cap, in O(N). Once few candidates are left, they are enumerated.
     """
     rows = remaining.rows
-    listed = False
-    while not listed:
-        listed = len(rows) <= 4 * len(remaining.taken) + 1000
-        numbers = rng.permutation(len(rows)) if listed else rng.integers(len(rows), size=1000)
+    enumerated = False
+    while not enumerated:
+        enumerated = len(rows) <= 4 * len(remaining.taken) + 1000
+        numbers = rng.permutation(len(rows)) if enumerated else rng.integers(len(rows), size=1000)
         accepted = set()
         pairs = rows.pairs(numbers)
         for i, j in pairs[~remaining.are_taken(pairs)].tolist():

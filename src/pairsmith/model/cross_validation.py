@@ -1,4 +1,4 @@
-"""The Bradley-Terry model whose ridge is chosen by what was held out from it (Sec. 6.1)."""
+"""The Bradley-Terry model with a ridge chosen by cross-validation (Sec. 6.1)."""
 
 from __future__ import annotations
 
@@ -9,36 +9,75 @@ import numpy.typing as npt
 from scipy.special import log_expit
 
 from pairsmith.data.arrays import Bools, Floats, as_items, check_items
-from pairsmith.model.bradley_terry import BradleyTerry
-from pairsmith.model.evidence import Evidence, gather
+from pairsmith.model.bradley_terry import BradleyTerry, RegressionData, regression_data
 from pairsmith.model.logistic import auc, auc_of_comparisons, check_ridge, minimise
 
 METRICS = "log-likelihood", "auc", "auc-labels", "auc-comparisons"
-RIDGES = 0.5 * 1.5 ** np.arange(50, -50, -1.0)  # the paper's code: C = 1.5^i, i = -50 to 49
+RIDGES = 0.5 * 1.5 ** np.arange(50, -50, -1.0)  # as in the paper's code: C = 1.5^i, i = -50 to 49
+_MAX_SPLIT_ATTEMPTS = 50  # random splits, until one has data for training and for the metric
+_MIN_RIDGE_WEIGHT = 1e-3  # ridges with a smaller share of the likelihood do not widen the posterior
+_SCORE_TIE = 1e-12  # metrics that differ by less are equal, and the larger ridge wins
 
 
 class BradleyTerryCV(BradleyTerry):
-    """Bradley-Terry with the ridge under which held-out answers are likeliest, or, as the paper has it, ordered best.
+    """Bradley-Terry model with the ridge under which held-out data are likeliest.
 
-    A log likelihood sees the scale of the scores, which intervals depend on; an AUC (Sec. 6.1) sees only their order.
-    What is left open about the ridge counts as well: `covariance_root_` is that of H^-1 plus the spread of the
-    estimates over all ridges, each weighted by the likelihood of what was held out from it.
+    The default metric, the log likelihood, depends on the scale of the scores, and intervals do as well. An AUC, the
+    paper's choice (Sec. 6.1), depends only on their order. Under the log likelihood the posterior also covers the
+    uncertainty about the ridge: to H^-1 it adds the spread of the estimates over all ridges, weighted by the likelihood
+    of the held-out data.
 
     Parameters
     ----------
-    ridges : the ridges to try; None for the paper's, 100 from 3e8 down to 1e-9.
-    metric : "log-likelihood", of labels and answers; or the paper's "auc" (the mean of the next two, or the one there
-        is), "auc-labels" and "auc-comparisons".
-    held_out : where `fit` is not told what to validate on: for the log likelihood the share of the answers that is held
-        out at a time, in folds, until each was held out once; for an AUC the share of items, held out once.
-    refit : whether the final fit is to everything, the validation items included.
-    random_state : seeds what is held out.
-    better : as of BradleyTerry.
+    ridges : array-like of float, default=None
+        The ridges to try; None for the paper's, 100 values from 3e8 down to 1e-9.
+    metric : {"log-likelihood", "auc", "auc-labels", "auc-comparisons"}, default="log-likelihood"
+        What to maximise on held-out data: the log likelihood of labels and answers; the AUC of labels or of
+        comparisons; or with "auc" the mean of these two, or the one that exists.
+    held_out : float, default=0.25
+        The share that is held out if `fit` gets no validation items. For the log likelihood this is a share of the
+        answers, in folds, until each was held out once; for an AUC it is a share of the items, held out once.
+    refit : bool, default=True
+        Fit the final model to all data, with the validation items included.
+    random_state : int or None, default=0
+        Seeds the choice of held-out data.
+    better : object, default=None
+        The better one of the two labels in y. Words need it; of two numbers the greater one is the better by default.
 
     Attributes
     ----------
-    ridge_ : the ridge chosen. scores_ : the metric for each of ridges_, a log likelihood in nats an answer.
-    auc_ : the AUC of what was held out, under ridge_; nan where there is none. n_validated_ : how much that was.
+    ridge_ : float
+        The chosen ridge.
+    ridges_ : ndarray
+        The ridges, descending.
+    scores_ : ndarray
+        The metric for each of `ridges_`; a log likelihood is in nats per answer.
+    auc_ : float
+        The AUC of the held-out data under `ridge_`; NaN if it is not defined.
+    n_validated_ : int
+        The number of held-out labels and answers.
+    coef_ : ndarray of shape (d,)
+        The coefficients beta.
+    covariance_root_ : ndarray of shape (d, d)
+        C with C C' the covariance of the posterior.
+    classes_ : ndarray of shape (2,)
+        The two labels, the better one last.
+
+    See Also
+    --------
+    BradleyTerry : the same model with a given ridge.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pairsmith as ps
+    >>> X = np.arange(6.0)[:, None]
+    >>> pairs = [(i, j) for i in range(6) for j in range(i)]  # the item with the greater feature always wins
+    >>> model = ps.BradleyTerryCV(ridges=[10.0, 1.0, 0.1]).fit(X, comparisons=pairs, outcomes=[1] * len(pairs))
+    >>> model.ridge_
+    0.1
+    >>> model.rank(X).index.tolist()
+    [5, 4, 3, 2, 1, 0]
     """
 
     def __init__(
@@ -68,8 +107,38 @@ class BradleyTerryCV(BradleyTerry):
         sample_weight: npt.ArrayLike | None = None,
         validation: npt.ArrayLike | None = None,
     ) -> Self:
-        """As BradleyTerry.fit. `validation` names the rows of X to validate on: no item is on both sides."""
-        evidence = gather(self, X, y, labeled, comparisons, outcomes, sample_weight)
+        """Choose the ridge, and fit the model to labels, comparisons, or both.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (N, d)
+            Features of the items. A column `id` of a data frame or an Arrow table names the items and is no feature.
+        y : array-like, optional
+            Labels of the rows `labeled`, or of all rows. There are two: of numbers the greater one is the better, and
+            words need `better`.
+        labeled : array-like of int, optional
+            The row numbers that y belongs to.
+        comparisons : array-like of shape (m, 2), optional
+            Pairs of row numbers.
+        outcomes : array-like of shape (m,), optional
+            +1 where the first item was preferred, -1 where the second, 0 for a tie (half a win each way); or the words
+            "first", "second" and "tie".
+        sample_weight : array-like, optional
+            Weights of the labels, followed by those of the comparisons. Each is 0 or from 1e-9 to 1e6.
+        validation : array-like of int, optional
+            Rows of X to validate on. Training uses data about other items only.
+
+        Returns
+        -------
+        BradleyTerryCV
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If an argument is malformed, or if training or validation would have no data.
+        """
+        data = regression_data(self, X, y, labeled, comparisons, outcomes, sample_weight)
         if self.metric not in METRICS:
             raise ValueError(f"metric: {self.metric!r} is unknown; choose one of {', '.join(METRICS)}")
         ridges = np.atleast_1d(np.asarray(RIDGES if self.ridges is None else self.ridges, dtype=np.float64))
@@ -77,50 +146,50 @@ class BradleyTerryCV(BradleyTerry):
             raise ValueError("ridges is empty; give at least one positive number, or None")
         for ridge in ridges.ravel():
             check_ridge(ridge, "ridges")
-        splits = self._splits(evidence, validation)
-        self.classes_ = evidence.classes
-        self.ridges_ = np.sort(ridges)[::-1]  # from simple to free, each fit starting from the one before
-        seen = np.any([held for _, held in splits], axis=0)
-        margins = np.full((len(self.ridges_), len(evidence.y)), np.nan)  # beta'row of what was held out, a row a ridge
-        for train, held in splits:
-            known, asked, start = evidence.part(train), evidence.rows[held], None
+        splits = self._splits(data, validation)
+        self.classes_ = data.classes
+        self.ridges_ = np.sort(ridges)[::-1]  # each fit starts from the one with the next larger ridge
+        validated = np.any([test for _, test in splits], axis=0)
+        margins = np.full((len(self.ridges_), len(data.y)), np.nan)  # beta'row of held-out rows, for each ridge
+        for train, test in splits:
+            training_data, test_rows, start = data.subset(train), data.rows[test], None
             for margin, ridge in zip(margins, self.ridges_, strict=True):
-                start, _ = minimise(*known, float(ridge), start)
-                margin[held] = asked @ start
-        _, y, weights = evidence.part(seen)
-        likelihood = np.array([weights @ log_expit(y * margin[seen]) for margin in margins])
+                start, _ = minimise(*training_data, float(ridge), start)
+                margin[test] = test_rows @ start
+        _, y, weights = data.subset(validated)
+        log_likelihood = np.array([weights @ log_expit(y * margin[validated]) for margin in margins])
         if self.metric == "log-likelihood":
-            self.scores_ = likelihood / weights.sum()
-            self.n_validated_ = int(np.sum(seen[: evidence.total]))
+            self.scores_ = log_likelihood / weights.sum()
+            self.n_validated_ = int(np.sum(validated[: data.total]))
         else:
-            self.scores_ = np.array([_held_out_auc(evidence, margin, seen, self.metric) for margin in margins])
-            self.n_validated_ = int(np.sum(seen & ~evidence.tie))
-        best = int(np.argmax(self.scores_ >= self.scores_.max() - 1e-12))
+            self.scores_ = np.array([_auc(data, margin, validated, self.metric) for margin in margins])
+            self.n_validated_ = int(np.sum(validated & ~data.tie))
+        best = int(np.argmax(self.scores_ >= self.scores_.max() - _SCORE_TIE))
         self.ridge_ = float(self.ridges_[best])
-        self.auc_ = _held_out_auc(evidence, margins[best], seen, self.metric)
-        use = np.ones(len(evidence.y), dtype=bool) if self.refit else splits[0][0]
-        self._learn(evidence, use, self.ridge_)
+        self.auc_ = _auc(data, margins[best], validated, self.metric)
+        use = np.ones(len(data.y), dtype=bool) if self.refit else splits[0][0]
+        self._estimate(data, use, self.ridge_)
         if self.metric == "log-likelihood":
-            self._widen(evidence, use, likelihood)
+            self._widen(data, use, log_likelihood)
         return self
 
-    def _widen(self, evidence: Evidence, use: Bools, likelihood: Floats) -> None:
-        """Add to the posterior's covariance how far the estimate moves over ridges that are as likely as this one."""
-        share = np.exp(likelihood - likelihood.max())
+    def _widen(self, data: RegressionData, use: Bools, log_likelihood: Floats) -> None:
+        """Add the spread of the estimates over likely ridges to the covariance of the posterior."""
+        share = np.exp(log_likelihood - log_likelihood.max())
         share /= share.sum()
-        moved, start, known = [], self.coef_, evidence.part(use)
-        for at in np.flatnonzero(share > 1e-3):
-            start, _ = minimise(*known, float(self.ridges_[at]), start)
-            moved.append(np.sqrt(share[at]) * (start - self.coef_))
-        both = np.vstack([self.covariance_root_.T, *moved])
-        self.covariance_root_ = np.asarray(np.linalg.qr(both, mode="r")).T
+        deviations, start, training_data = [], self.coef_, data.subset(use)
+        for at in np.flatnonzero(share > _MIN_RIDGE_WEIGHT):
+            start, _ = minimise(*training_data, float(self.ridges_[at]), start)
+            deviations.append(np.sqrt(share[at]) * (start - self.coef_))
+        stacked = np.vstack([self.covariance_root_.T, *deviations])
+        self.covariance_root_ = np.asarray(np.linalg.qr(stacked, mode="r")).T
 
-    def _splits(self, evidence: Evidence, validation: npt.ArrayLike | None) -> list[tuple[Bools, Bools]]:
-        """Which rows of the evidence are to train on, and which are held out from that."""
+    def _splits(self, data: RegressionData, validation: npt.ArrayLike | None) -> list[tuple[Bools, Bools]]:
+        """Return pairs of masks over the rows of the data: to train on, and to test on."""
         if validation is not None:
             items = as_items(validation, "validation").ravel()
-            check_items(items, evidence.n_items, "validation")
-            tries = iter([items])
+            check_items(items, data.n_items, "validation")
+            attempts = iter([items])
         else:
             if not isinstance(self.held_out, float | np.floating) or not 0 < self.held_out < 1:
                 raise ValueError(f"held_out must be a share between 0 and 1, got {self.held_out!r}")
@@ -131,19 +200,19 @@ class BradleyTerryCV(BradleyTerry):
             if self.metric == "log-likelihood":
                 if not self.refit:
                     raise ValueError("refit=False needs one set to train on; name items to validate on: validation=")
-                return _folds(evidence, max(2, round(1 / self.held_out)), rng)
-            count = max(1, round(self.held_out * evidence.n_items))
-            tries = (rng.choice(evidence.n_items, count, replace=False) for _ in range(50))
-        for items in tries:
-            held = np.zeros(evidence.n_items, dtype=bool)
-            held[items] = True
-            train = ~held[evidence.first] & ~held[evidence.second]
-            seen = held[evidence.first] & held[evidence.second] & (evidence.weights > 0)
+                return _folds(data, max(2, round(1 / self.held_out)), rng)
+            count = max(1, round(self.held_out * data.n_items))
+            attempts = (rng.choice(data.n_items, count, replace=False) for _ in range(_MAX_SPLIT_ATTEMPTS))
+        for items in attempts:
+            test_items = np.zeros(data.n_items, dtype=bool)
+            test_items[items] = True
+            train = ~test_items[data.first] & ~test_items[data.second]
+            test = test_items[data.first] & test_items[data.second] & (data.weights > 0)
             measurable = self.metric == "log-likelihood" or not np.isnan(
-                _held_out_auc(evidence, np.zeros(len(evidence.y)), seen, self.metric)
+                _auc(data, np.zeros(len(data.y)), test, self.metric)
             )
-            if train.any() and seen.any() and measurable:
-                return [(train, seen)]
+            if train.any() and test.any() and measurable:
+                return [(train, test)]
         needed = "labels or comparisons"
         if self.metric != "log-likelihood":
             needed = "for an AUC labels of more than one class, or a comparison,"
@@ -153,38 +222,37 @@ class BradleyTerryCV(BradleyTerry):
         )
 
 
-def _folds(evidence: Evidence, count: int, rng: np.random.Generator) -> list[tuple[Bools, Bools]]:
-    """The answers and labels in so many folds, as (to train on, held out).
+def _folds(data: RegressionData, count: int, rng: np.random.Generator) -> list[tuple[Bools, Bools]]:
+    """Split answers and labels into folds, as (train, test) masks.
 
-    All answers to one pair are in the same fold, since one of them tells what the others will be. Answers and labels of
-    weight zero are in none.
+    All answers to one pair share a fold, because one of them predicts the others. Those of weight 0 are in no fold.
     """
-    there = evidence.weights > 0
-    codes = np.minimum(evidence.first, evidence.second) * evidence.n_items + np.maximum(evidence.first, evidence.second)
-    pairs, pair = np.unique(codes[there], return_inverse=True)
+    used = data.weights > 0
+    codes = np.minimum(data.first, data.second) * data.n_items + np.maximum(data.first, data.second)
+    pairs, pair = np.unique(codes[used], return_inverse=True)
     if len(pairs) < 2:
         raise ValueError(
-            "a ridge is chosen by what is held out, and one sample (a single pair or label) leaves nothing to hold out;"
-            " give more data, or choose the ridge (BradleyTerry, --ridge)"
+            "cross-validation holds data out, and one sample (a single pair or label) leaves nothing to hold out; give"
+            " more data, or choose the ridge (BradleyTerry, --ridge)"
         )
     fold = np.full(len(codes), -1)
-    fold[there] = (rng.permutation(len(pairs)) % count)[pair]
+    fold[used] = (rng.permutation(len(pairs)) % count)[pair]
     return [((fold >= 0) & (fold != at), fold == at) for at in range(min(count, len(pairs)))]
 
 
-def _held_out_auc(evidence: Evidence, margins: Floats, rows: Bools, metric: str) -> float:
-    """The area under the ROC curve of beta'row, the `margins`, on these rows of the evidence; ties do not count.
+def _auc(data: RegressionData, margins: Floats, rows: Bools, metric: str) -> float:
+    """Return the AUC of the margins beta'row on these rows, without ties.
 
-    It is nan where there is none, because all labels are of one class and nothing was compared.
+    It is NaN if there is neither a comparison nor labels of both classes.
     """
-    single = evidence.first == evidence.second
-    parts = []
+    is_label = data.first == data.second
+    aucs = []
     if metric != "auc-comparisons":
-        own = rows & single & (evidence.weights > 0)
-        if len(np.unique(evidence.y[own])) == 2:
-            parts.append(auc(evidence.y[own], margins[own], evidence.weights[own]))
+        labels = rows & is_label & (data.weights > 0)
+        if len(np.unique(data.y[labels])) == 2:
+            aucs.append(auc(data.y[labels], margins[labels], data.weights[labels]))
     if metric != "auc-labels":
-        own = rows & ~single & ~evidence.tie & (evidence.weights > 0)
-        if own.any():
-            parts.append(auc_of_comparisons(evidence.y[own], margins[own], evidence.weights[own]))
-    return float(np.mean(parts)) if parts else np.nan
+        answers = rows & ~is_label & ~data.tie & (data.weights > 0)
+        if answers.any():
+            aucs.append(auc_of_comparisons(data.y[answers], margins[answers], data.weights[answers]))
+    return float(np.mean(aucs)) if aucs else np.nan

@@ -1,8 +1,13 @@
-"""select(): arguments -> problem -> criterion -> run -> Selection.
+"""select() and Selection. An argument passes through these modules in this order:
 
-select       select() and Selection
-start        the items as a design sees them, and what is known beforehand
-memory       how much memory a search may use
-run          steps taken and timed: progress, checkpoint, certificate
-certificate  how far the picks can be from the optimum
+options      how to search: the criterion, the algorithm, and what goes with them
+start        the items as the design sees them, with the posterior of a Gaussian process
+models       checks of models, and the estimate of a linear model
+problem      which pairs may be picked, and what is known already
+memory       how much memory the search may use
+run          the steps, timed and saved; the progress bar
+certificate  a proved bound on how much better any other pairs could be
+select       select(), which calls all of these, and Selection
+
+An argument is checked once, by the first of these modules that reads it. Later modules trust it.
 """

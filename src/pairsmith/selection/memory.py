@@ -1,4 +1,4 @@
-"""What a search may use of the memory, and what it would take: said, or refused, before any work."""
+"""The memory that a search may use. A problem that needs more is refused before any work."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pairsmith.data.features import COMFORTABLE
 from pairsmith.data.memory import available_memory
 from pairsmith.paper.greedy import ALGORITHMS
 
-_FEW_PAIRS = 10_000_000  # up to so many, the engine stays far below _ENOUGH
-_BYTES_PER_FEATURE = 32  # that the engine takes for each entry of X, roughly: its whitened forms and their copies
-_ENOUGH = 1 << 31  # bytes that are taken to be free where the problem is small: asking the system takes a while
-_MANY_TOUCHED = 20_000  # items with effects of which something is known: more are worth a warning
-_SHARE = 0.5  # of the memory that is free, for the search; the rest: buffers it does not count, other processes
+_MAX_PAIRS_UNCHECKED = 10_000_000  # with fewer pairs, the engine stays far below _ASSUMED_MEMORY
+_ENGINE_BYTES_PER_ENTRY = 32  # of X, roughly: the engine's whitened items and their copies
+_ASSUMED_MEMORY = 1 << 31  # bytes assumed to be free for a small problem, since asking the system takes a while
+_MAX_TOUCHED_WITHOUT_WARNING = 20_000  # items with effects that are partly known
+_SEARCH_SHARE = 0.5  # of the free memory; the rest is for buffers that the search does not count, and other processes
 
 
 def memory_for(problem: Problem, criterion: Criterion, algorithm: str) -> int:
-    """Bytes that a search may use; what would not fit is refused before any work."""
+    """Return how many bytes a search may use. Refuse a problem that would not fit into memory."""
     n, d = problem.features.shape
     pairs = len(problem.rows)
-    small = pairs <= _FEW_PAIRS and n * d * _BYTES_PER_FEATURE <= COMFORTABLE
-    available = _ENOUGH if small and algorithm == "engine" else available_memory()
+    is_small = pairs <= _MAX_PAIRS_UNCHECKED and n * d * _ENGINE_BYTES_PER_ENTRY <= COMFORTABLE
+    available = _ASSUMED_MEMORY if is_small and algorithm == "engine" else available_memory()
     kind, instead, needed = "objective", "objective='local-d-optimal'", criterion.bytes_per_pair * pairs
     if algorithm in ALGORITHMS:
         chosen = ALGORITHMS[algorithm]
@@ -32,27 +32,27 @@ def memory_for(problem: Problem, criterion: Criterion, algorithm: str) -> int:
         needed = chosen.bytes_per_pair * pairs + chosen.bytes_per_item_and_step * n * problem.k
     if needed > available:
         raise ValueError(
-            f"{kind}={algorithm!r} needs {needed / 1e9:.0f} GB for {pairs:,} pairs, and {available / 1e9:.0f} GB are"
-            f" available; use {instead}, which keeps only what matters"
+            f"{kind}={algorithm!r} needs {needed / 1e9:.0f} GB for {pairs:,} pairs, but {available / 1e9:.0f} GB are"
+            f" available; use {instead}, which keeps only the best pairs in memory"
         )
-    return int(_SHARE * available)
+    return int(_SEARCH_SHARE * available)
 
 
-def tell_cost(problem: Problem, memory: int, scanned: bool) -> None:
-    """What effects of many items take is said before any work, and refused where there is no memory for it.
+def check_effects_fit(problem: Problem, memory: int, scans_all_pairs: bool) -> None:
+    """Warn if the effects of the touched items need much memory; refuse them if they do not fit.
 
-    `scanned` says that all pairs are looked at, and not those of a sample of the items as by "order".
+    `scans_all_pairs` says that the criterion looks at all pairs, as all but "order" do, and not at a sample of items.
     """
     rows = problem.rows
-    concerned = int(np.sum(rows.degrees() > 0))
-    touched = min(concerned, problem.touched + 2 * problem.k)
-    size, pairs = 8 * touched**2, len(rows) / concerned**2 * touched**2
-    told = f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB"
-    if scanned:
-        told += f", and every scan looks at {pairs:.1g} pairs of them in float64"
+    items_with_pairs = int(np.sum(rows.degrees() > 0))
+    touched = min(items_with_pairs, problem.touched + 2 * problem.k)
+    size, pairs = 8 * touched**2, len(rows) / items_with_pairs**2 * touched**2
+    cost = f"the effects of {touched:,} items that are or will be compared take {size / 1e9:.0f} GB"
+    if scans_all_pairs:
+        cost += f", and every scan computes {pairs:.1g} pairs of them in float64"
     less = "candidates=ps.Among(a random sample of the items) takes less"
     if size > memory:
-        raise ValueError(f"{told}; {memory / 1e9:.0f} GB may be used; {less}, or ask for fewer pairs")
-    if touched > _MANY_TOUCHED:
-        of_sample = ", and a certificate then speaks of that sample" if scanned else ""
-        warnings.warn(f"{told}; {less}{of_sample}", stacklevel=3)
+        raise ValueError(f"{cost}; {memory / 1e9:.0f} GB may be used; {less}, or ask for fewer pairs")
+    if touched > _MAX_TOUCHED_WITHOUT_WARNING:
+        about_sample = ", and a certificate is then about that sample" if scans_all_pairs else ""
+        warnings.warn(f"{cost}; {less}{about_sample}", stacklevel=3)

@@ -1,4 +1,4 @@
-"""Raters excluded and answers struck out: out of the model, the design and the exports, and asked for again."""
+"""Tests of excluded raters and struck answers: they count nowhere, and are asked for again."""
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,7 @@ from pairsmith.campaign.learning import fit_model
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
-from pairsmith.campaign.store.answers import standing
+from pairsmith.campaign.store.answers import add_answers, load_answers
 from pairsmith.campaign.store.changes import logged
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of, invite_people
@@ -29,7 +28,7 @@ def last_answer(store):
         return connection.execute(sa.select(sa.func.max(schema.answers.c.id))).scalar_one()
 
 
-def test_who_is_excluded_counts_nowhere_until_included_again(target, make):
+def test_excluded_rater_counts_nowhere_until_included_again(target, make):
     store = make(target, answers_per_pair=2, k=6)
     anna, ben = invite_people(store, 2)
     for _ in range(4):
@@ -43,17 +42,17 @@ def test_who_is_excluded_counts_nowhere_until_included_again(target, make):
     assert set(left["rater"]) == {"p1"}
     assert dashboard.count(store)["answers"] == leases.progress(store, ben)["answers"] == 3
     assert sum(wanted(store).values()) == sum(asked.values()) + 4
-    np.testing.assert_allclose(  # the model is that of the others' answers alone
+    np.testing.assert_allclose(  # the model is fitted to the others' answers only
         fit_model(take_snapshot(store)).decision_function(store.items.features),
         fit_model(alone(store, "p1")).decision_function(store.items.features),
     )
-    answer_next(store, "left", anna)  # goes on labelling, and that does not count either
+    answer_next(store, "left", anna)  # later answers do not count either
     assert len(take_snapshot(store).answers) == 3
     assert sum(wanted(store).values()) == sum(asked.values()) + 4
     assert leases.progress(store, anna)["yours"] == 5
     leases.undo(store, anna, leases.progress(store, anna)["undo"])
     assert sum(wanted(store).values()) == sum(asked.values()) + 4
-    corrections.exclude(store, "p0")  # asked twice
+    corrections.exclude(store, "p0")  # the request came twice
     assert corrections.exclude(store, "p0", False) == 4
     seen.append(dashboard.changes(store))
     pd.testing.assert_frame_equal(take_snapshot(store).answers, before)
@@ -71,14 +70,14 @@ def alone(store, rater):
     return type(snapshot)(**{**vars(snapshot), "answers": given})
 
 
-def test_nobody_of_that_name(target, make):
+def test_unknown_rater_is_refused(target, make):
     store = make(target)
     answer_next(store)
     with pytest.raises(Refused, match="there is no rater 'carla'; there are: local"):
         corrections.exclude(store, "carla")
 
 
-def test_an_answer_that_is_struck_out_is_asked_again_and_can_be_restored(target, make):
+def test_struck_answer_is_asked_for_again_and_can_be_restored(target, make):
     clock = Clock()
     store = make(target, k=3, clock=clock)
     me = people.local_person(store)
@@ -87,11 +86,11 @@ def test_an_answer_that_is_struck_out_is_asked_again_and_can_be_restored(target,
     before, asked = take_snapshot(store).answers, wanted(store)
     number = last_answer(store)
     corrections.strike(store, number, by=me)
-    corrections.strike(store, number, by=me)  # asked twice
+    corrections.strike(store, number, by=me)  # the request came twice
     assert len(take_snapshot(store).answers) == dashboard.count(store)["answers"] == 1
     assert sum(wanted(store).values()) == sum(asked.values()) + 1
     with store.reading() as connection:
-        every = standing(connection, target, every=True)
+        every = load_answers(connection, uncounted_too=True)
         assert sorted(every["status"]) == ["counts", "struck"]
         assert corrections.left_out(connection) == (1, 0)
         (row,) = logged(connection)
@@ -99,7 +98,7 @@ def test_an_answer_that_is_struck_out_is_asked_again_and_can_be_restored(target,
     corrections.strike(store, number, False)
     pd.testing.assert_frame_equal(take_snapshot(store).answers, before)
     assert wanted(store) == asked
-    # Struck out again, the same person may answer the pair anew; then the old answer stays out.
+    # After a second strike the same person may answer the pair again, and then the old answer stays out.
     corrections.strike(store, number)
     given = {tuple(row) for row in take_snapshot(store).answers[["first", "second"]].to_numpy()}
     for _ in range(2):
@@ -110,7 +109,7 @@ def test_an_answer_that_is_struck_out_is_asked_again_and_can_be_restored(target,
         corrections.strike(store, number, False)
 
 
-def test_what_cannot_be_struck_out(target, make):
+def test_skips_and_answers_taken_back_cannot_be_struck_out(target, make):
     store = make(target)
     me = people.local_person(store)
     answer_next(store, "skip")
@@ -124,7 +123,7 @@ def test_what_cannot_be_struck_out(target, make):
         corrections.strike(store, 99)
 
 
-def test_what_was_struck_out_does_not_come_back_by_an_import(target, make):
+def test_import_does_not_restore_struck_answers(target, make):
     store = make(target)
     given = answers_of([(0, 1), (2, 3)], rater=["anna", "ben"])
     assert add_answers(store, given) == 2
@@ -133,14 +132,14 @@ def test_what_was_struck_out_does_not_come_back_by_an_import(target, make):
     asked = wanted(store)
     assert add_answers(store, given) == 0
     assert len(take_snapshot(store).answers) == 0
-    assert add_answers(store, answers_of([(0, 1)], rater="anna", outcome=-1)) == 1  # new, but she is excluded
+    assert add_answers(store, answers_of([(0, 1)], rater="anna", outcome=-1)) == 1  # new, but its rater is excluded
     assert len(take_snapshot(store).answers) == 0
     assert wanted(store) == asked
     with store.reading() as connection:
         assert corrections.excluded(connection) == [{"name": "anna", "answers": 2}]
 
 
-def test_what_an_excluded_rater_was_struck_out_is_not_asked_twice(target, make):
+def test_struck_answer_of_an_excluded_rater_is_asked_for_once(target, make):
     store = make(target, k=4)
     (anna,) = invite_people(store, 1)
     answer_next(store, "left", anna)
@@ -170,7 +169,7 @@ def test_skips_are_taken_back_for_one_person(target, make):
     assert dashboard.count(store)["undone"] == 2
 
 
-def test_a_pair_skipped_with_all_its_questions_is_one_pair(tmp_path, make):
+def test_pair_skipped_with_all_its_questions_counts_once(tmp_path, make):
     store = make(str(tmp_path / "t.db"), k=3, question=["Which is better?", "Which is longer?"])
     for _ in range(4):
         answer_next(store, "skip")

@@ -1,4 +1,4 @@
-"""When a campaign is over, and what happens then."""
+"""Tests of goals and states: when a campaign is over, and what is still possible then."""
 
 import time
 from datetime import UTC, datetime, timedelta, timezone
@@ -12,7 +12,7 @@ from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import planner as planning
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.database import Refused
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of, invite_people
@@ -28,8 +28,8 @@ def changes(store):
     return [(row.what, row.person, row.content) for row in found]
 
 
-def test_a_budget_is_spent_to_the_last_answer_and_no_further(target, make):
-    """Three people, each with as many pairs in hand as they can get."""
+def test_budget_is_spent_exactly(target, make):
+    """Three people hold as many pairs as they can get."""
     store = make(target, n=12, k=30, goals=Goals(answers=10))
     three = invite_people(store, 3)
     held = {person: [] for person in three}
@@ -48,7 +48,7 @@ def test_a_budget_is_spent_to_the_last_answer_and_no_further(target, make):
     assert leases.progress(store, three[0])["undo"] is not None or leases.progress(store, three[1])["undo"] is not None
 
 
-def test_who_does_not_answer_the_last_pair_does_not_hold_up_the_budget(target, make):
+def test_unanswered_last_pair_does_not_hold_up_the_budget(target, make):
     clock = Clock()
     store = make(target, k=10, clock=clock, lease_seconds=60.0, goals=Goals(answers=1))
     anna, ben = invite_people(store, 2)
@@ -56,7 +56,7 @@ def test_who_does_not_answer_the_last_pair_does_not_hold_up_the_budget(target, m
     assert leases.next_pair(store, ben) is None  # the last answer is being given
     assert goals.ending(store, ben) is None
     clock.now += 40
-    assert leases.renew(store, anna, [hers.token]) == [hers.token]  # still hers, but not for longer
+    assert leases.renew(store, anna, [hers.token]) == [hers.token]  # still hers, but not extended
     clock.now += 21
     his = leases.next_pair(store, ben)
     assert leases.answer(store, ben, his.token, "left")
@@ -66,7 +66,7 @@ def test_who_does_not_answer_the_last_pair_does_not_hold_up_the_budget(target, m
     assert given(store) == 1
 
 
-def test_what_was_out_when_it_ended_is_kept_and_nothing_else_is_handed_out(target, make):
+def test_held_pairs_can_be_answered_after_the_end_but_no_more_are_handed_out(target, make):
     clock = Clock()
     store = make(target, k=10, clock=clock)
     anna, ben = invite_people(store, 2)
@@ -86,8 +86,8 @@ def test_what_was_out_when_it_ended_is_kept_and_nothing_else_is_handed_out(targe
 
 
 @pytest.mark.parametrize("end", ["close", "deadline"])
-def test_after_the_end_each_person_gives_one_more_answer(target, make, end):
-    """It is to the pair on the screen; pairs that the page loaded ahead are given back."""
+def test_each_person_gives_one_more_answer_after_the_end(target, make, end):
+    """The pair on the screen can be answered; pairs that the page loaded ahead are given back."""
     clock = Clock()
     store = make(target, n=12, k=20, clock=clock, goals=Goals(deadline=round((clock.now + 100) * schema.SECOND)))
     anna, ben = invite_people(store, 2)
@@ -106,7 +106,7 @@ def test_after_the_end_each_person_gives_one_more_answer(target, make, end):
         with pytest.raises(Refused, match="the campaign is over") as refused:
             leases.answer(store, anna, ahead.token, choice)
         assert refused.value.status == 410
-    assert leases.answer(store, ben, skipped.token, "skip")  # a skip is the end as well
+    assert leases.answer(store, ben, skipped.token, "skip")  # a skip is the last response, too
     with pytest.raises(Refused, match="the campaign is over"):
         leases.answer(store, ben, his.token, "left")
     assert given(store) == 1
@@ -117,7 +117,7 @@ def test_after_the_end_each_person_gives_one_more_answer(target, make, end):
     assert given(store) == 2
 
 
-def test_answers_given_before_the_end_count_however_late_they_arrive(target, make):
+def test_answers_given_before_the_end_count_even_if_they_arrive_late(target, make):
     clock = Clock()
     store = make(target, n=12, k=20, clock=clock, lease_seconds=60.0)
     (anna,) = invite_people(store, 1)
@@ -133,7 +133,7 @@ def test_answers_given_before_the_end_count_however_late_they_arrive(target, mak
     assert leases.progress(store, anna)["undo"] is None
 
 
-def test_what_was_on_the_screen_goes_with_its_lease(target, make):
+def test_pair_on_the_screen_can_be_answered_until_its_lease_expires(target, make):
     clock = Clock()
     store = make(target, k=10, clock=clock, lease_seconds=60.0)
     (anna,) = invite_people(store, 1)
@@ -146,14 +146,14 @@ def test_what_was_on_the_screen_goes_with_its_lease(target, make):
 
 
 def held_by(store, person, count):
-    """The leases of so many pairs that this person holds: the one on the screen, and those loaded ahead."""
+    """Return the leases of `count` pairs that this person holds: the one on the screen, and those loaded ahead."""
     held = []
     for _ in range(count):
         held.append(leases.next_pair(store, person, [lease.token for lease in held]))
     return held
 
 
-def test_pause_resume_close_and_reopen_are_noted_with_who_did_it(target, make):
+def test_state_changes_are_logged_with_their_author(target, make):
     store = make(target)
     organiser = people.person_of(store, people.invite(store, "ole", "organiser"), "organiser")
     (anna,) = invite_people(store, 1)
@@ -169,12 +169,12 @@ def test_pause_resume_close_and_reopen_are_noted_with_who_did_it(target, make):
         assert (leases.next_pair(store, anna) is None) == (over is not None)
     assert [(what, by) for what, by, _ in changes(store)] == [
         ("pause", organiser), ("resume", None), ("pause", None), ("close", None), ("reopen", organiser)]  # fmt: skip
-    with pytest.raises(Refused, match="the campaign is open; what can be done is pause or close"):
+    with pytest.raises(Refused, match="the campaign is open; choose pause or close"):
         goals.act(store, "resume")
     assert len(changes(store)) == 5
 
 
-def test_a_deadline_ends_it(target, make):
+def test_deadline_ends_the_campaign(target, make):
     clock = Clock()
     store = make(target, clock=clock)
     (anna,) = invite_people(store, 1)
@@ -187,22 +187,25 @@ def test_a_deadline_ends_it(target, make):
     assert goals.ending(store, anna) == "deadline"
     assert leases.next_pair(store, anna) is None
     assert leases.answer(store, anna, held.token, "left")
+    assert leases.progress(store, anna)["undo"] is None
+    with pytest.raises(Refused, match="is past its deadline; its answers stand"):  # a second answer would be refused
+        leases.undo(store, anna, held.token)
     with pytest.raises(ValueError, match="is past: it is"):
         goals.change(store, deadline=soon)
     goals.change(store, deadline="none")
     assert leases.next_pair(store, anna) is not None
 
 
-def test_doubt_below_its_bound_ends_it_by_the_last_report_of_enough_answers(target, make):
+def test_low_doubt_in_a_report_of_enough_answers_ends_the_campaign(target, make):
     store = make(target)
     (anna,) = invite_people(store, 1)
     goals.change(store, until="doubt < 10%")
     assert goals.ending(store, anna) is None
     for answers, doubt, over in (
-        (goals.EARLIEST - 1, 0.01, None),
-        (goals.EARLIEST, 0.1, None),  # not below
+        (goals.MIN_ANSWERS_FOR_DOUBT - 1, 0.01, None),
+        (goals.MIN_ANSWERS_FOR_DOUBT, 0.1, None),  # not below
         (60, 0.0999, "until"),
-        (61, 0.101, None),  # what the last report says counts
+        (61, 0.101, None),  # the last report counts
         (62, None, None),
     ):
         dashboard.save_report(store, {"answers": answers, "learned": {"doubt": doubt}})
@@ -212,7 +215,7 @@ def test_doubt_below_its_bound_ends_it_by_the_last_report_of_enough_answers(targ
     assert goals.ending(store, anna) is None
 
 
-def test_doubt_of_a_report_before_a_correction_ends_nothing(target, make):
+def test_doubt_from_before_a_correction_ends_nothing(target, make):
     store = make(target)
     (anna,) = invite_people(store, 1)
     goals.change(store, until="doubt < 10%")
@@ -234,7 +237,7 @@ def test_doubt_of_a_report_before_a_correction_ends_nothing(target, make):
     assert goals.ending(store, anna) == "until"
 
 
-def test_a_person_is_done_at_their_quota_and_others_go_on(target, make):
+def test_quota_ends_the_campaign_for_one_person_only(target, make):
     store = make(target, n=12, k=30, goals=Goals(quota=3))
     tokens = people.invite(store, "anna"), people.invite(store, "ben", quota=5)
     anna, ben = (people.person_of(store, token, "rater") for token in tokens)
@@ -243,18 +246,18 @@ def test_a_person_is_done_at_their_quota_and_others_go_on(target, make):
         held = []
         while (lease := leases.next_pair(store, person, held)) is not None:
             held.append(lease.token)
-        assert len(held) == min(leases.AT_ONCE, leases.progress(store, person)["quota"])
-        leases.answer(store, person, held[0], "skip")  # is no answer
+        assert len(held) == min(leases.MAX_PAIRS_HELD, leases.progress(store, person)["quota"])
+        leases.answer(store, person, held[0], "skip")  # not an answer
         while (lease := leases.next_pair(store, person)) is not None:
             counts[person] += leases.answer(store, person, lease.token, "left")
     assert list(counts.values()) == [3, 5]
     assert [goals.ending(store, person) for person in counts] == ["quota", "quota"]
     goals.change(store, quota="4")
     assert goals.ending(store, anna) is None
-    assert goals.ending(store, ben) == "quota"  # his own counts
+    assert goals.ending(store, ben) == "quota"  # his own quota counts
 
 
-def test_it_is_over_when_every_possible_pair_has_its_answers(target, make):
+def test_campaign_is_exhausted_when_every_possible_pair_is_complete(target, make):
     store = make(target, n=4, k=3)
     (anna,) = invite_people(store, 1)
     keep_ahead = planning.Planner(store)
@@ -266,7 +269,7 @@ def test_it_is_over_when_every_possible_pair_has_its_answers(target, make):
     assert goals.ending(store, anna) == "exhausted"
 
 
-def test_what_is_left_for_others_is_no_reason_to_wait(target, make):
+def test_person_is_done_when_only_others_can_answer_the_rest(target, make):
     store = make(target, n=3, k=3, answers_per_pair=2)
     anna, ben = invite_people(store, 2)
     for _ in range(3):
@@ -282,7 +285,7 @@ def test_what_is_left_for_others_is_no_reason_to_wait(target, make):
     assert goals.ending(store, ben) == "yours"
 
 
-def test_pairs_across_groups_do_not_make_it_look_exhausted(target, make):
+def test_pairs_across_groups_do_not_count_as_possible(target, make):
     store = make(target, n=4, k=2)
     (anna,) = invite_people(store, 1)
     with store.writing() as connection:  # two groups of two: two pairs are possible
@@ -297,7 +300,7 @@ def test_pairs_across_groups_do_not_make_it_look_exhausted(target, make):
     assert goals.ending(store, anna) == "exhausted"
 
 
-def test_no_round_is_planned_when_it_is_over(target, make):
+def test_no_round_is_planned_when_the_campaign_is_over(target, make):
     store = make(target, n=12, k=4, goals=Goals(answers=4))
     keep_ahead = planning.Planner(store)
     for _ in range(4):
@@ -313,7 +316,7 @@ def test_no_round_is_planned_when_it_is_over(target, make):
     assert len(take_snapshot(store).planned) == planned
 
 
-def test_goals_change_one_by_one_and_each_change_is_noted(target, make):
+def test_goals_change_separately_and_each_change_is_logged(target, make):
     store = make(target)
     goals.change(store, answers="500", until="doubt<10%")
     assert goals.change(store, answers="600") == Goals(answers=600, until=0.1)
@@ -327,7 +330,7 @@ def test_goals_change_one_by_one_and_each_change_is_noted(target, make):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("answers", "0", "from 1 to"),
         ("answers", "many", "from 1 to"),
@@ -354,14 +357,14 @@ def test_goals_change_one_by_one_and_each_change_is_noted(target, make):
         ("deadline", "2026-01-01T00:59:59+01:00", "is past"),
     ],
 )
-def test_what_is_no_goal_is_refused_in_one_line(name, text, told):
+def test_invalid_goals_are_refused_in_one_line(name, text, message):
     now = round(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * schema.SECOND)
-    with pytest.raises(ValueError, match=told) as refused:
+    with pytest.raises(ValueError, match=message) as refused:
         goals.revised(Goals(), now, **{name: text})
     assert "\n" not in str(refused.value)
 
 
-def test_a_date_is_the_end_of_that_day_here_and_a_zone_is_kept():
+def test_date_means_the_end_of_that_day_in_the_local_time_zone():
     def at(text):
         return goals.revised(Goals(), 0, deadline=text).deadline
 
@@ -373,7 +376,7 @@ def test_a_date_is_the_end_of_that_day_here_and_a_zone_is_kept():
     assert goals.shown_time(at("2030-12-01")) == f"2030-12-02 00:00 (UTC{offset})"
 
 
-def test_goals_that_are_none_in_a_file_from_elsewhere_are_passed_over():
+def test_invalid_stored_goals_are_ignored():
     assert Goals.from_stored({"answers": "x", "until": None, "quota": 7, "other": 1}) == Goals(quota=7)
     assert Goals.from_stored([]) == Goals()
     odd = {"answers": [0, -5, 0.5, 10**10, True], "quota": [0, 1.5], "until": [5, 0.0, float("nan")],
@@ -385,7 +388,7 @@ def test_goals_that_are_none_in_a_file_from_elsewhere_are_passed_over():
     assert "2256" in goals.shown_time(last.deadline)
 
 
-def test_an_organiser_reads_how_far_it_is(target, make):
+def test_description_for_the_organiser(target, make):
     store = make(target, goals=Goals(answers=2, until=0.125, deadline=4_000_000_000 * schema.SECOND, quota=1))
     answer_next(store)
     found = goals.described(store)
@@ -401,7 +404,7 @@ def test_an_organiser_reads_how_far_it_is(target, make):
 
 
 @pytest.mark.parametrize(("zone", "minutes"), [("AAA-00", 0), ("BBB-05:45", 345), ("CCC+03:30", -210), ("DDD-14", 840)])
-def test_deadlines_are_of_the_time_zone_of_the_machine(monkeypatch, zone, minutes):
+def test_deadlines_use_the_time_zone_of_the_machine(monkeypatch, zone, minutes):
     here = timezone(timedelta(minutes=minutes))
     monkeypatch.setenv("TZ", zone)
     time.tzset()

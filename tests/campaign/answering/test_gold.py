@@ -1,4 +1,4 @@
-"""Pairs whose outcome is known."""
+"""Tests of gold pairs: how often they come, and who answers them right."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -18,7 +18,7 @@ from support.campaigns import Clock, answer_next, invite_people
 
 @pytest.fixture
 def make(make):
-    """Campaigns of one id, on which chance depends."""
+    """Make campaigns with a fixed id, which determines the random draws."""
 
     def build(target, own="same", **settings):
         store = make(target, objective="d-optimal", **settings)
@@ -29,7 +29,7 @@ def make(make):
 
 
 def shown_to(store, person, choose=lambda lease: "left"):
-    """All pairs that this person is given, and why."""
+    """Return all pairs that this person is given, and why each is asked."""
     while (lease := leases.next_pair(store, person)) is not None:
         leases.answer(store, person, lease.token, choose(lease))
     with store.reading() as connection:
@@ -42,29 +42,29 @@ def shown_to(store, person, choose=lambda lease: "left"):
         return [((row.first, row.second), row.why) for row in found]
 
 
-def test_everybody_sees_each_once_among_the_others(target, make):
+def test_everybody_gets_each_gold_pair_once(target, make):
     store = make(target, n=20, k=60, answers_per_pair=3)
     planned = set(map(tuple, take_snapshot(store).planned.tolist()))
     free = [(i, j) for i in range(20) for j in range(i + 1, 20) if (i, j) not in planned][:8]
-    known = {*free, min(planned)}  # one of them is planned as well
+    known = {*free, min(planned)}  # one of them is also planned
     before = dashboard.count(store)
     assert gold.know(store, dict.fromkeys(known, 1), rate=0.2) == 9
-    assert dashboard.count(store) == before  # they are no pairs of a round
+    assert dashboard.count(store) == before  # gold pairs are in no round
     anna, ben = invite_people(store, 2)
     places = {}
     for person in (anna, ben):
         found = shown_to(store, person)
-        assert len({pair for pair, _ in found}) == len(found)  # none twice
+        assert len({pair for pair, _ in found}) == len(found)  # no pair comes twice
         assert {pair for pair, why in found if why == schema.GOLD} <= known
         places[person] = [at for at, (_, why) in enumerate(found) if why == schema.GOLD]
         assert 3 <= len(places[person]) <= 9
         assert planned <= {pair for pair, _ in found}
-    assert places[anna] != places[ben]  # nobody can tell the other when
+    assert places[anna] != places[ben]  # gold pairs come at different times
     carla = people.person_of(store, people.invite(store, "carla"), "rater")
     assert leases.next_pair(store, carla) is not None  # each still lacks a third answer
 
 
-def test_the_rate_is_that_of_the_pairs_handed_out(target, make):
+def test_rate_is_the_share_of_pairs_handed_out(target, make):
     store = make(target, n=40, k=300)
     gold.know(store, {(i, j): 1 for i in range(40) for j in range(i + 1, 40)}, rate=0.1)
     (anna,) = invite_people(store, 1)
@@ -84,7 +84,7 @@ def test_the_rate_is_that_of_the_pairs_handed_out(target, make):
         assert schema.GOLD not in set(whys.scalars())
 
 
-def test_chance_is_the_same_for_the_same_campaign_and_differs_between_two(tmp_path, make):
+def test_draws_depend_on_the_campaign_id(tmp_path, make):
     def places(name, own):
         store = make(str(tmp_path / name), own, n=12, k=40)
         gold.know(store, {(i, j): 1 for i in range(12) for j in range(i + 1, 12)}, rate=0.5)
@@ -98,7 +98,7 @@ def test_chance_is_the_same_for_the_same_campaign_and_differs_between_two(tmp_pa
     assert places("a.db", "one") == places("b.db", "one") != places("c.db", "two")
 
 
-def test_where_pairs_may_be_repeated_they_come_again(target, make):
+def test_gold_pairs_come_again_if_pairs_may_be_repeated(target, make):
     store = make(target, n=12, k=60, repeats=True)
     gold.know(store, {(0, 1): 1, (0, 2): 1}, rate=0.5)
     (anna,) = invite_people(store, 1)
@@ -114,7 +114,7 @@ def test_where_pairs_may_be_repeated_they_come_again(target, make):
 
 
 @pytest.mark.parametrize("known", [[(0, 1)], [(0, 1), (0, 2)], [(0, 1), (0, 2), (3, 5)]])
-def test_where_pairs_may_be_repeated_none_comes_twice_in_a_row(target, make, known):
+def test_repeated_gold_pair_never_comes_twice_in_a_row(target, make, known):
     clock = Clock()
     store = make(target, n=12, k=60, repeats=True, answers_per_pair=3, clock=clock)
     gold.know(store, dict.fromkeys(known, 1), rate=0.5)
@@ -132,10 +132,10 @@ def test_where_pairs_may_be_repeated_none_comes_twice_in_a_row(target, make, kno
         assert not any(before == after for before, after in pairwise(pairs))
 
 
-def test_right_and_asked_of_each_person(target, make):
-    """By the answers themselves: anna knows, ben always says left."""
+def test_score_of_each_person(target, make):
+    """Anna answers right, and ben always says left."""
     store = make(target, n=8, k=20)
-    truth = {(i, j): 1 for i in range(8) for j in range(i + 1, 8)}  # the first is better
+    truth = {(i, j): 1 for i in range(8) for j in range(i + 1, 8)}  # the first item is better
     gold.know(store, truth, rate=0.5)
     anna, ben = invite_people(store, 2)
     shown_to(store, anna, lambda lease: "left" if lease.left < lease.right else "right")
@@ -147,7 +147,7 @@ def test_right_and_asked_of_each_person(target, make):
         own = given[given["rater"] == name]
         assert found[name] == ((own["outcome"] == 1).sum(), len(own))
     assert found["p0"].right == found["p0"].asked > 0
-    # What was struck out does not count.
+    # Struck answers do not count.
     with store.reading() as connection:
         numbers = connection.execute(sa.select(schema.answers.c.id)).scalars().all()
     for number in numbers:
@@ -156,7 +156,7 @@ def test_right_and_asked_of_each_person(target, make):
         assert gold.right_and_asked(connection) == {}
 
 
-def test_an_answer_that_comes_late_counts_as_nobody_else_has_the_pair(target, make):
+def test_late_answer_to_a_gold_pair_counts(target, make):
     clock = Clock()
     store = make(target, n=8, k=20, clock=clock)
     gold.know(store, {(i, j): 1 for i in range(8) for j in range(i + 1, 8)}, rate=0.5)
@@ -179,12 +179,12 @@ def test_an_answer_that_comes_late_counts_as_nobody_else_has_the_pair(target, ma
 
 
 @pytest.mark.parametrize("rate", [-0.1, 0.6, float("nan")])
-def test_a_rate_is_a_share(tmp_path, make, rate):
+def test_rate_must_be_at_most_one_half(tmp_path, make, rate):
     with pytest.raises(ValueError, match="--rate must be between 0 and"):
         gold.know(make(str(tmp_path / "t.db")), {}, rate)
 
 
-def test_who_is_excluded_keeps_a_figure_and_is_left_out_of_everybodys(target, make):
+def test_excluded_rater_has_a_score_but_does_not_count_in_the_common_score(target, make):
     store = make(target, n=8, k=20)
     gold.know(store, {(i, j): 1 for i in range(8) for j in range(i + 1, 8)}, rate=0.5)
     anna, ben = invite_people(store, 2)
@@ -199,7 +199,7 @@ def test_who_is_excluded_keeps_a_figure_and_is_left_out_of_everybodys(target, ma
         assert gold.together(connection) == before["p0"]
 
 
-def test_gold_pairs_may_be_there_from_the_beginning(target, make):
+def test_gold_pairs_can_be_given_at_creation(target, make):
     store = make(target, n=12, k=10, known={(0, 1): -1, (2, 3): 0}, gold_rate=0.25)
     planned = {tuple(pair) for pair in take_snapshot(store).planned.tolist()}
     assert {(0, 1), (2, 3)} <= planned

@@ -1,4 +1,4 @@
-"""Pairs handed out, answers taken and undone."""
+"""Tests of handing out pairs, taking answers, and taking them back."""
 
 from collections import Counter
 
@@ -6,18 +6,18 @@ import pytest
 import sqlalchemy as sa
 
 from pairsmith.campaign.answering import goals, leases
-from pairsmith.campaign.answering.leases import AT_ONCE
+from pairsmith.campaign.answering.leases import MAX_PAIRS_HELD
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import pace
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.database import Refused
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of, invite_people
 
 
-def test_each_pair_is_answered_as_often_as_asked_and_never_twice_by_one_person(target, make):
+def test_each_pair_gets_its_answers_from_different_people(target, make):
     store = make(target, answers_per_pair=3, k=6)
     five = invite_people(store, 5)
     seen = {person: [] for person in five}
@@ -28,11 +28,11 @@ def test_each_pair_is_answered_as_often_as_asked_and_never_twice_by_one_person(t
     given = Counter(pair for pairs in seen.values() for pair in pairs)
     assert sorted(given.values()) == [3] * 6
     assert all(len(set(pairs)) == len(pairs) for pairs in seen.values())
-    assert pace.waiting(store)[:2] == (0, 6)
+    assert pace.count_pairs(store)[:2] == (0, 6)
     assert len(take_snapshot(store).answers) == 18
 
 
-def test_a_pair_is_leased_to_one_person_and_returns_when_abandoned(target, make):
+def test_abandoned_pair_goes_to_somebody_else(target, make):
     clock = Clock()
     store = make(target, n=3, k=1, clock=clock, lease_seconds=60.0)
     anna, ben = invite_people(store, 2)
@@ -49,7 +49,7 @@ def test_a_pair_is_leased_to_one_person_and_returns_when_abandoned(target, make)
     assert len(take_snapshot(store).answers) == 1
 
 
-def test_a_pair_stays_with_whoever_looks_at_it(target, make):
+def test_renewed_pair_stays_with_its_person(target, make):
     clock = Clock()
     store = make(target, n=3, k=1, clock=clock, lease_seconds=60.0)
     anna, ben = invite_people(store, 2)
@@ -68,7 +68,7 @@ def test_a_pair_stays_with_whoever_looks_at_it(target, make):
     assert leases.renew(store, ben, [his.token]) == []  # answered
 
 
-def test_answers_are_graded_and_commented_where_the_campaign_says_so(target, make):
+def test_strengths_and_comments_are_stored_if_the_campaign_has_them(target, make):
     store = make(target, graded=True, comments=True)
     (anna,) = invite_people(store, 1)
     for strength, comment in (("slightly", " close\0 "), ("much", ""), (None, "😀")):
@@ -81,7 +81,7 @@ def test_answers_are_graded_and_commented_where_the_campaign_says_so(target, mak
     assert given[["strength", "comment"]].to_numpy().tolist() == [["slightly", "close"], ["much", ""], ["", "😀"]]
 
 
-def test_a_plain_campaign_takes_neither_grades_nor_comments(tmp_path, make):
+def test_plain_campaign_refuses_strengths_and_comments(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     (anna,) = invite_people(store, 1)
     token = leases.next_pair(store, anna).token
@@ -92,20 +92,20 @@ def test_a_plain_campaign_takes_neither_grades_nor_comments(tmp_path, make):
     assert leases.answer(store, anna, token, "left", comment="")
 
 
-def test_a_late_answer_counts_where_nobody_else_has_the_pair(target, make):
+def test_late_answer_counts_if_nobody_else_has_the_pair(target, make):
     clock = Clock()
     store = make(target, n=3, k=1, clock=clock, lease_seconds=60.0)
     (anna,) = invite_people(store, 1)
     lease = leases.next_pair(store, anna)
     clock.now += 1000
     again = leases.next_pair(store, anna)
-    assert again.token == lease.token  # taken up again, so that nobody can answer one pair twice
+    assert again.token == lease.token  # the same lease, so that nobody can answer a pair twice
     clock.now += 1000
     assert leases.answer(store, anna, lease.token, "right")
     assert not leases.answer(store, anna, again.token, "right")
 
 
-def test_pairs_held_are_given_again_and_are_few(target, make):
+def test_held_pairs_come_again_and_are_limited(target, make):
     store = make(target)
     (anna,) = invite_people(store, 1)
     first = leases.next_pair(store, anna)
@@ -113,11 +113,11 @@ def test_pairs_held_are_given_again_and_are_few(target, make):
     held = [first]
     while (lease := leases.next_pair(store, anna, [lease.token for lease in held])) is not None:
         held.append(lease)
-    assert len(held) == AT_ONCE
-    assert len({lease.token for lease in held}) == AT_ONCE
+    assert len(held) == MAX_PAIRS_HELD
+    assert len({lease.token for lease in held}) == MAX_PAIRS_HELD
 
 
-def test_answering_twice_counts_once_and_what_was_not_shown_is_refused(target, make):
+def test_repeated_answer_counts_once_and_unknown_lease_is_refused(target, make):
     store = make(target)
     anna, ben = invite_people(store, 2)
     lease = leases.next_pair(store, anna)
@@ -132,7 +132,7 @@ def test_answering_twice_counts_once_and_what_was_not_shown_is_refused(target, m
     assert answer.seconds == 1.25
 
 
-def test_undo_is_recorded_not_erased(target, make):
+def test_undo_is_recorded_and_erases_nothing(target, make):
     store = make(target)
     anna, ben = invite_people(store, 2)
     one = leases.next_pair(store, anna)
@@ -143,7 +143,7 @@ def test_undo_is_recorded_not_erased(target, make):
         leases.undo(store, anna, one.token)
     with pytest.raises(Refused, match="not shown"):
         leases.undo(store, ben, two.token)
-    for lease in (two, one):  # back and back
+    for lease in (two, one):  # twice in a row
         assert leases.progress(store, anna)["undo"] == lease.token
         again = leases.undo(store, anna, lease.token)
         assert leases.undo(store, anna, lease.token) == again  # a double click
@@ -161,7 +161,7 @@ def test_undo_is_recorded_not_erased(target, make):
     assert kept == 3
 
 
-def test_an_old_tab_cannot_undo_what_was_answered_again(target, make):
+def test_old_tab_cannot_undo_a_pair_that_was_answered_again(target, make):
     store = make(target)
     lease = leases.next_pair(store, people.local_person(store))
     leases.answer(store, people.local_person(store), lease.token, "left")
@@ -182,7 +182,7 @@ def test_skipped_pairs_go_to_others_only(target, make):
     assert leases.next_pair(store, ben) is not None
 
 
-def test_one_person_may_be_asked_again_where_the_campaign_says_so(target, make):
+def test_pairs_are_repeated_for_one_person_if_the_campaign_allows_it(target, make):
     store = make(target, n=4, k=3, answers_per_pair=2, repeats=True)
     (anna,) = invite_people(store, 1)
     asked = []
@@ -190,7 +190,7 @@ def test_one_person_may_be_asked_again_where_the_campaign_says_so(target, make):
         asked.append(frozenset((lease.left, lease.right)))
         leases.answer(store, anna, lease.token, "left")
     assert Counter(asked) == dict.fromkeys(asked, 2)
-    assert len(set(asked[:3])) == 3  # all once before any twice
+    assert len(set(asked[:3])) == 3  # each pair once before any pair twice
 
 
 def test_sides_are_balanced_and_recorded(target, make):
@@ -205,7 +205,7 @@ def test_sides_are_balanced_and_recorded(target, make):
     assert Counter(take_snapshot(store).answers["left"]) == left
 
 
-def test_ties_only_where_allowed(target, make):
+def test_ties_are_refused_unless_allowed(target, make):
     store = make(target, ties=False)
     (anna,) = invite_people(store, 1)
     lease = leases.next_pair(store, anna)
@@ -214,8 +214,8 @@ def test_ties_only_where_allowed(target, make):
     assert leases.answer(store, anna, lease.token, "left")
 
 
-def test_what_was_shown_is_what_is_answered_on_either_side(target, make):
-    """Every choice on many pairs: the outcome is that of the item on the side that was chosen."""
+def test_outcome_follows_the_item_shown_on_the_chosen_side(target, make):
+    """Make every choice on many pairs: the preferred item is the one shown on the chosen side."""
     store = make(target, n=8, k=24)
     (anna,) = invite_people(store, 1)
     expected = {}
@@ -230,8 +230,8 @@ def test_what_was_shown_is_what_is_answered_on_either_side(target, make):
     assert dict(zip(zip(found["first"], found["second"], strict=True), found["outcome"], strict=True)) == expected
 
 
-def test_answers_made_elsewhere_are_not_their_raters_to_take_back(target, make):
-    """An invite under a name that answers were imported under has no power over them."""
+def test_imported_answers_cannot_be_taken_back_by_their_rater(target, make):
+    """An invite with the name of an imported rater gives no control over the imported answers."""
     store = make(target, n=6, k=15)
     add_answers(store, answers_of([(0, 1), (0, 2), (0, 3)], rater="anna", at=1.0))
     anna = people.person_of(store, people.invite(store, "anna", quota=2), "rater")
@@ -252,10 +252,10 @@ def test_answers_made_elsewhere_are_not_their_raters_to_take_back(target, make):
     assert len(take_snapshot(store).answers) == 4
     for _ in range(2):
         answer_next(store, "left", anna)
-    assert goals.ending(store, anna) == "quota"  # of answers that she gave here
+    assert goals.ending(store, anna) == "quota"  # counts the answers that she gave here
 
 
-def test_answers_made_elsewhere_show_nobody_an_item(target, make):
+def test_imported_answers_do_not_count_as_showing_an_item(target, make):
     store = make(target)
     add_answers(store, answers_of([(0, 1)], rater="anna"))
     anna = people.person_of(store, people.invite(store, "anna"), "rater")

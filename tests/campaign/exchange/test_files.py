@@ -1,4 +1,4 @@
-"""Answers to and from files."""
+"""Export and import answers."""
 
 import json
 import subprocess
@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.exchange import files as exchange
 from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.setup.create import create
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.files.items import Items
-from support.campaigns import CREATE, items_of
+from support.campaigns import CREATE, create_campaign, items_of
 
 
 @pytest.fixture
@@ -118,7 +117,7 @@ def test_an_unknown_reason_is_refused_and_a_known_one_is_kept(run):
         ("time", "yesterday", "row 3 has the time 'yesterday'"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_row(run, column, value, told):
+def test_unreadable_values_are_refused_with_their_row(run, column, value, told):
     run(*CREATE)
     Path("a.csv").write_text(f"first,second,outcome,{column}\nitem 0,item 1,1,\nitem 0,item 2,,\n"
                              f"item 1,item 2,1,{value}\n")  # fmt: skip
@@ -127,7 +126,7 @@ def test_what_cannot_be_read_is_refused_with_its_row(run, column, value, told):
     assert told in err
 
 
-def test_an_item_may_be_called_as_what_is_missing(run):
+def test_an_item_may_be_called_like_a_missing_value(run):
     """Where the winner is named, and where numbers name items and people and some rows say less than others."""
     names = ["NA", "null", "None", "nan", *"1234"]
     pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
@@ -161,7 +160,7 @@ def test_an_item_may_be_called_as_what_is_missing(run):
         ("label-studio", "answers.jsonl"),
     ],
 )
-def test_a_name_that_promises_another_format_is_refused(run, kind, name):
+def test_a_file_name_with_the_ending_of_another_format_is_refused(run, kind, name):
     run(*CREATE)
     code, _, err = run("campaign", "export", "c.db", "--format", kind, "-o", name)
     ending = exchange.ENDINGS[kind]
@@ -178,7 +177,7 @@ def test_formats_do_not_overwrite_each_other(run, answered):
     assert "chosen" in json.loads(Path("answers-dpo.jsonl").read_text().splitlines()[0])
 
 
-def test_what_the_formats_say(run, answered):
+def test_the_content_of_each_format(run, answered):
     known = take_snapshot(answered).answers
     names = answered.items.names
     for kind, ending in exchange.ENDINGS.items():
@@ -210,7 +209,7 @@ def test_what_the_formats_say(run, answered):
     assert annotation["rater"] == 'anna é,"'
 
 
-def test_spaces_around_ids_do_not_count_in_any_import(run):
+def test_spaces_around_ids_are_ignored_in_every_import(run):
     items = pd.read_csv("items.csv")
     items["id"] = [" x", "y ", *items["id"][2:]]
     items.to_csv("items.csv", index=False)
@@ -233,7 +232,7 @@ def test_spaces_around_ids_do_not_count_in_any_import(run):
 
 
 @pytest.mark.slow
-def test_answers_from_elsewhere(run, target):
+def test_imported_answers_are_added_once(run, target):
     run("campaign", "create", target, *CREATE[3:])
     Path("a.csv").write_text("winner,loser\nitem 5,item 1\nitem 0,item 7\nitem 0,item 7\n")
     assert "3 answers, 3 of them new" in run("campaign", "import", target, "a.csv")[1]
@@ -287,7 +286,7 @@ def test_answers_from_elsewhere(run, target):
     assert "unknown" in run("campaign", "export", target, "--format", "xml")[2]
 
 
-def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target):
+def test_imported_pairs_may_have_either_order(run, target):
     """Each file of one, two or three answers to the first items, its rows swapped or not."""
     run("campaign", "create", target, *CREATE[3:], "-k", "1")
     store = Store(target)
@@ -307,7 +306,7 @@ def test_items_of_an_answer_stay_apart_in_whichever_order_they_come(run, target)
 
 
 @pytest.mark.slow
-def test_what_is_exported_to_standard_output_is_the_answers_alone(folder, run, tmp_path):
+def test_standard_output_gets_only_the_answers(folder, run, tmp_path):
     run(*CREATE)
     Path("a.csv").write_text("winner,loser\nitem 5,item 1\n")
     run("campaign", "import", "c.db", "a.csv")
@@ -338,7 +337,7 @@ def test_formulas_survive_export_and_import(names):
         folder = Path(place)
         stores = []
         for target in ("one.db", "two.db"):
-            create(str(folder / target), Items(Path("i"), features), shown, question="?", k=20)
+            create_campaign(str(folder / target), Items(Path("i"), features), shown, question="?", k=20)
             stores.append(Store(str(folder / target)))
         one, two = stores
         first, second = np.arange(len(names) - 1), np.arange(1, len(names))
@@ -356,7 +355,7 @@ def test_formulas_survive_export_and_import(names):
             store.close()
 
 
-def test_exports_for_spreadsheets_and_raw(run, folder):
+def test_exports_escape_formulas_unless_raw(run, folder):
     names = ["=cmd", "'=cmd", "-1", "@x", *"abcd"]
     pd.read_csv("items.csv").assign(id=names).to_csv("items.csv", index=False)
     assert run(*CREATE, "--show", "text:note")[0] == 2  # '=cmd is how a CSV spells =cmd

@@ -10,13 +10,12 @@ import pytest
 
 from pairsmith.campaign.exchange import files as exchange
 from pairsmith.campaign.exchange import label_studio
-from pairsmith.campaign.setup.create import create
-from pairsmith.campaign.setup.prompts import Prompts
-from pairsmith.campaign.store.answers import add
+from pairsmith.campaign.setup.table import Prompts
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.files.items import Items
-from support.campaigns import PNG, answers_of, items_of
+from support.campaigns import PNG, answers_of, create_campaign, items_of
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def make_campaign(tmp_path, monkeypatch):
 
     def build(target):
         prompts = Prompts("prompt", "text", texts)
-        create(target, items, shown, question="Which & why?", k=8, media=tmp_path, prompts=prompts)
+        create_campaign(target, items, shown, question="Which & why?", k=8, media=tmp_path, prompts=prompts)
         return Store(target)
 
     return build
@@ -65,11 +64,11 @@ def test_the_config_shows_all_that_tasks_hold(make_campaign):
         assert task["annotations"] == []
 
 
-def test_one_task_a_pair_whatever_the_sides_and_back_again(make_campaign):
+def test_each_pair_is_one_task_and_is_read_back(make_campaign):
     outcomes, lefts = [1, -1, 0, 1], [0, 1, 0, 1]
     with make_campaign("c.db") as store, make_campaign("d.db") as other:
         given = answers_of([(0, 1)] * 4, outcome=outcomes, left=lefts, rater=list("abcd"), at=np.arange(4) * 1e6)
-        add(store, given)
+        add_answers(store, given)
         told = exchange.export_answers(store, "label-studio", Path("out.json"))
         tasks = json.loads(Path("out.json").read_text())
         assert told == f"4 answers to out.json ({len(tasks)} tasks), the labelling config to out.xml"
@@ -87,18 +86,18 @@ def test_one_task_a_pair_whatever_the_sides_and_back_again(make_campaign):
         assert both[0].equals(both[1])
 
 
-def test_without_ties_there_is_none_to_choose(tmp_path, make):
+def test_without_ties_the_config_has_no_tie(tmp_path, make):
     store = make(str(tmp_path / "t.db"), ties=False)
     exchange.export_answers(store, "label-studio", tmp_path / "out.json")
     assert "tie" not in (tmp_path / "out.xml").read_text()
     assert "prompt" not in (tmp_path / "out.xml").read_text()
 
 
-def test_only_an_address_is_given_as_one(make_campaign):
+def test_only_an_email_address_is_completed_by(make_campaign):
     """Label Studio refuses a whole file for one e-mail of nobody it knows; names come back all the same."""
     with make_campaign("c.db") as store, make_campaign("d.db") as other:
         people = ["anna", "ben@example.org", "@carla"]
-        add(store, answers_of([(0, 1)] * 3, rater=people, at=np.arange(3) * 1e6))
+        add_answers(store, answers_of([(0, 1)] * 3, rater=people, at=np.arange(3) * 1e6))
         exchange.export_answers(store, "label-studio", Path("out.json"))
         (task,) = [task for task in json.loads(Path("out.json").read_text()) if task["annotations"]]
         said = [{name: given.get(name) for name in ("rater", "completed_by")} for given in task["annotations"]]
@@ -119,7 +118,7 @@ def test_only_an_address_is_given_as_one(make_campaign):
         [{"data": {"left_id": "000", "right_id": "001"}, "annotations": [{"was_cancelled": True, "result": []}]}],
     ],
 )
-def test_a_file_without_annotations_is_told(make_campaign, tasks):
+def test_a_file_without_annotations_is_refused(make_campaign, tasks):
     Path("in.json").write_text(json.dumps(tasks))
     with (
         make_campaign("c.db") as store,

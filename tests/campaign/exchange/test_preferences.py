@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 
 from pairsmith.campaign.exchange.preferences import argilla_rows
-from pairsmith.campaign.setup.create import create
-from pairsmith.campaign.setup.prompts import Prompts
-from pairsmith.campaign.store.answers import add
+from pairsmith.campaign.setup.table import Prompts
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.files.items import Items
-from support.campaigns import answers_of, items_of
+from support.campaigns import answers_of, create_campaign, items_of
 
 GIVEN = [  # pair, outcomes: two to one, contradictory, a tie, more ties than wins, clear
     ((0, 1), [1, 1, -1]),
@@ -34,11 +33,11 @@ def store(tmp_path, monkeypatch):
     items = Items(Path("items.csv"), items_of(6).features, groups)
     shown = [[("text", f"answer {row}"), ("markdown", "*more*")] for row in range(6)]
     texts = np.array(["What is x?"] * 3 + ["What is y?"] * 3, dtype=object)
-    create("c.db", items, shown, question="Which?", k=6, prompts=Prompts("prompt", "text", texts))
+    create_campaign("c.db", items, shown, question="Which?", k=6, prompts=Prompts("prompt", "text", texts))
     with Store("c.db") as opened:
         for pair, outcomes in GIVEN:
             names = [f"p{at}" for at in range(len(outcomes))]
-            add(opened, answers_of([pair] * len(outcomes), outcome=outcomes, rater=names))
+            add_answers(opened, answers_of([pair] * len(outcomes), outcome=outcomes, rater=names))
         yield opened
 
 
@@ -52,7 +51,7 @@ def text(row):
     return f"answer {row}\n\n*more*"
 
 
-def test_one_row_a_pair_by_the_majority(run, store):
+def test_each_pair_is_one_row_by_majority(run, store):
     told = export(run)
     rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     expected = [("What is x?", 0, 1), ("What is y?", 5, 3)]
@@ -65,7 +64,7 @@ def test_one_row_a_pair_by_the_majority(run, store):
     )
 
 
-def test_one_row_an_answer(run, store):
+def test_each_answer_is_one_row_on_request(run, store):
     told = export(run, "--each")
     rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
     decided = sum(outcome != 0 for _, outcomes in GIVEN for outcome in outcomes)
@@ -74,7 +73,7 @@ def test_one_row_an_answer(run, store):
     assert told == "Wrote 9 answers to out.jsonl (4 ties left out: dpo has none)\n"
 
 
-def test_messages_and_parquet(run, store):
+def test_rows_can_be_messages_and_parquet(run, store):
     export(run, "--conversational", file="out.parquet")
     table = pd.read_parquet("out.parquet")
     assert list(table.columns) == ["prompt", "chosen", "rejected"]
@@ -84,7 +83,7 @@ def test_messages_and_parquet(run, store):
     assert list(row["rejected"]) == [{"role": "assistant", "content": text(1)}]
 
 
-def test_records_of_argilla(run, store):
+def test_argilla_records_have_responses_and_a_suggestion(run, store):
     export(run, file="out.parquet", kind="argilla")
     table = pd.read_parquet("out.parquet").set_index("id")
     assert len(table) == 6
@@ -99,26 +98,26 @@ def test_records_of_argilla(run, store):
     assert table.loc["003 | 004", "preference.suggestion"] == "tie"
 
 
-def test_records_of_argilla_have_ids_of_their_own(tmp_path, monkeypatch):
+def test_argilla_records_have_unique_ids(tmp_path, monkeypatch):
     """Argilla keeps one record of each id."""
     monkeypatch.chdir(tmp_path)
     names = ["a", "a | b", "b | c", "c", "a |", "| c", "||", "|"]
     items = Items(Path("items.csv"), items_of(8).features.set_axis(names))
-    create("c.db", items, [[("text", name)] for name in names], question="Which?", k=6)
+    create_campaign("c.db", items, [[("text", name)] for name in names], question="Which?", k=6)
     pairs = [(i, j) for i in range(8) for j in range(i + 1, 8)]
     with Store("c.db") as opened:
-        add(opened, answers_of(pairs))
+        add_answers(opened, answers_of(pairs))
         ids = [row["id"] for row in argilla_rows(opened, take_snapshot(opened))]
     assert len(set(ids)) == len(pairs)
 
 
-def test_tables_have_the_prompt(run, store):
+def test_tables_have_a_prompt_column(run, store):
     export(run, file="out.csv", kind="csv")
     table = pd.read_csv("out.csv", dtype=str)
     assert (table["prompt"] == np.where(table["first"] < "003", "What is x?", "What is y?")).all()
 
 
-def test_options_of_dpo_are_refused_elsewhere(run, store):
+def test_dpo_options_are_refused_for_other_formats(run, store):
     for option in ("--each", "--conversational"):
         code, _, err = run("campaign", "export", "c.db", "--format", "csv", "-o", "x.csv", option)
         assert (code, err) == (2, f"Error: {option} is of --format dpo; leave it out\n")

@@ -16,6 +16,6 @@ def test_a_time_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize(("text", "said"), [("soon", "row 3 has the time 'soon'"), ("1969-01-01", "between 1970")])
-def test_what_is_no_time_is_refused(text, said):
+def test_invalid_times_are_refused(text, said):
     with pytest.raises(ValueError, match=said):
         read_time(text, "row 3")

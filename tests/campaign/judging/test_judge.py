@@ -1,4 +1,4 @@
-"""A judge that is a program: leases, tries, both sides."""
+"""Tests of programs as judges: leases, tries, both sides, and giving up."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from pairsmith.campaign.answering import goals, leases
 from pairsmith.campaign.judging import judge as judging
 from pairsmith.campaign.judging.judge import GaveUp, Malformed, Patience, Unavailable, enrol, judge, read_reply
-from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.people import invites
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.database import CampaignError
@@ -23,7 +23,7 @@ from support.campaigns import Clock, answer_next
 
 
 class Time:
-    """A clock that only sleeping moves."""
+    """A clock that moves only by sleeping."""
 
     def __init__(self):
         self.now, self.slept = 0.0, []
@@ -40,11 +40,11 @@ class Time:
 
 
 def better(pair):
-    """Prefers the greater id, wherever it stands."""
+    """Prefer the greater id on either side."""
     return "left" if pair["left"]["id"] > pair["right"]["id"] else "right"
 
 
-def test_answers_are_those_of_the_judge_and_on_disk(target, make):
+def test_answers_of_the_judge_are_stored(target, make):
     store = make(target)
     asked = []
 
@@ -58,7 +58,7 @@ def test_answers_are_those_of_the_judge_and_on_disk(target, make):
         given = take_snapshot(again).answers
     assert set(given["rater"]) == {"bot"}
     assert given["program"].all()
-    assert (given["outcome"] == -1).all()  # the second id of a pair is the greater
+    assert (given["outcome"] == -1).all()  # the second id of a pair is the greater one
     pair = asked[0]
     assert pair["question"] == "Which is better?"
     assert pair["choices"] == ["left", "right", "tie", "skip"]
@@ -66,22 +66,22 @@ def test_answers_are_those_of_the_judge_and_on_disk(target, make):
     assert pair["left"] == {"id": pair["left"]["id"], "parts": [{"kind": "text", "text": pair["left"]["id"]}]}
 
 
-def test_a_budget_is_kept_and_rounds_are_planned_for_it(tmp_path, make):
+def test_rounds_are_planned_until_the_number_of_answers_is_reached(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=5, k=4)
     person = enrol(store, "bot")
     assert judge(store, person, better, most=3).answers == 3
-    assert judge(store, person, better, most=4).answers == 4  # goes on, into the next round
+    assert judge(store, person, better, most=4).answers == 4  # continues into the next round
     assert len(take_snapshot(store).answers) == 7
-    assert judge(store, person, better, most=1000).answers == 10 - 7  # then there are no pairs
+    assert judge(store, person, better, most=1000).answers == 10 - 7  # then no pair is left
     assert judge(store, person, better).answers == 0
 
 
-def test_both_sides(tmp_path, make):
+def test_answers_that_change_with_the_side_become_ties(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     sides = []
 
     def lean(pair):
-        """Prefers the left, except for the first two pairs."""
+        """Prefer the left item, except for the first two pairs."""
         sides.append((pair["left"]["id"], pair["right"]["id"]))
         return better(pair) if len(sides) <= 4 else "left"
 
@@ -92,17 +92,17 @@ def test_both_sides(tmp_path, make):
     assert sorted(outcomes) == [-1] * 2 + [0] * 8
 
 
-def test_without_ties_what_goes_with_the_side_is_skipped(tmp_path, make):
+def test_answers_that_change_with_the_side_become_skips_without_ties(tmp_path, make):
     store = make(str(tmp_path / "t.db"), ties=False)
     asked = []
     tally = judge(store, enrol(store, "bot"), lambda pair: asked.append(pair) or "left", both_sides=True)
     assert (tally.answers, tally.skipped, tally.changed) == (0, 10, 10)
     assert asked[0]["choices"] == ["left", "right", "skip"]
     assert len(take_snapshot(store).answers) == 0
-    answer_next(store)  # people are asked all the same
+    answer_next(store)  # people still get these pairs
 
 
-def test_malformed_replies_are_counted_asked_again_and_skipped_in_the_end(tmp_path, make):
+def test_malformed_replies_are_retried_and_finally_skipped(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     replies = iter(["dunno", "", '{"choice": 3}', *["Left."] * 20])
     tally = judge(store, enrol(store, "bot"), lambda _: next(replies), patience=Time().patience(tries=2))
@@ -110,7 +110,7 @@ def test_malformed_replies_are_counted_asked_again_and_skipped_in_the_end(tmp_pa
 
 
 def replying(*replies, then=better):
-    """A judge that gives these replies, and then others."""
+    """Return a judge that gives these replies first, and then replies as `then` does."""
     left = list(replies)
     return lambda pair: left.pop(0) if left else then(pair)
 
@@ -119,35 +119,35 @@ def skips_of(store):
     return dashboard.count(store)["skipped"]
 
 
-def test_who_never_gives_a_verdict_is_given_up_and_no_pair_is_skipped(target, make):
+def test_judge_without_any_verdict_is_given_up_and_no_pair_is_skipped(target, make):
     store, asked = make(target), []
     bot = enrol(store, "bot")
     with pytest.raises(GaveUp, match="to 5 requests in a row: 'dunno 5' has no verdict"):
         judge(store, bot, lambda pair: asked.append(pair) or f"dunno {len(asked)}", patience=Patience(tries=1))
     assert (len(asked), skips_of(store)) == (5, 0)
     assert take_snapshot(store).last_round == 1
-    assert judge(store, bot, better).answers == 10  # all are asked again
+    assert judge(store, bot, better).answers == 10  # all pairs are asked again
 
 
-def test_who_stops_giving_verdicts_is_given_up_and_what_was_answered_stays(tmp_path, make):
+def test_judge_that_stops_giving_verdicts_is_given_up_and_its_answers_stay(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     bot = enrol(store, "bot")
     ask = replying("left", "eh", "eh", "right", "left", *["eh"] * 5)
     with pytest.raises(GaveUp, match="to 5 requests in a row"):
         judge(store, bot, ask, patience=Patience(tries=1))
     assert len(take_snapshot(store).answers) == 3
-    assert skips_of(store) == 2  # those that others followed
+    assert skips_of(store) == 2  # the pairs before a usable reply
     assert judge(store, bot, better).answers == 5
 
 
 @pytest.mark.parametrize("questions", [1, 2])
-def test_pairs_without_a_verdict_do_not_stop_a_judge_that_works(tmp_path, make, questions):
+def test_pairs_without_a_verdict_do_not_stop_a_working_judge(tmp_path, make, questions):
     store = make(str(tmp_path / "t.db"), k=3, question=["Which is better?", "Which is longer?"][:questions])
     tally = judge(store, enrol(store, "bot"), replying("eh", "left", "eh"), patience=Patience(tries=1))
     assert (tally.answers, tally.skipped, tally.malformed) == (3 * questions - 2, 2, 2)
 
 
-def test_the_last_pairs_are_skipped_only_by_a_judge_that_works(tmp_path, make):
+def test_last_pairs_are_skipped_only_by_a_working_judge(tmp_path, make):
     store = make(str(tmp_path / "t.db"), k=3)
     bot = enrol(store, "bot")
     with pytest.raises(GaveUp, match=r"to 3 requests in a row: .* asks these pairs$"):
@@ -156,8 +156,8 @@ def test_the_last_pairs_are_skipped_only_by_a_judge_that_works(tmp_path, make):
     assert (tally.answers, tally.skipped) == (1, 2)
 
 
-def test_one_side_without_a_verdict_is_not_enough_to_give_up(tmp_path, make):
-    """The judge works, if only on one side, so pairs are skipped as they come and not kept to the end."""
+def test_one_side_without_a_verdict_does_not_give_up(tmp_path, make):
+    """The judge works on one side, so pairs are skipped as they come and not kept until the end."""
     store, kept = make(str(tmp_path / "t.db")), []
 
     def ask(pair):
@@ -166,25 +166,25 @@ def test_one_side_without_a_verdict_is_not_enough_to_give_up(tmp_path, make):
 
     tally = judge(store, enrol(store, "bot"), ask, both_sides=True, patience=Patience(tries=1))
     assert (tally.answers, tally.skipped) == (0, 10)
-    assert kept[-1] == 8  # all but the pair before the last, and the last
+    assert kept[-1] == 8  # all but the last two pairs
 
 
 def test_jobs_count_unusable_replies_together(tmp_path, make):
     store, crowd = make(str(tmp_path / "t.db")), Crowd(3, lambda _: "eh")
     with pytest.raises(GaveUp):
         judge(store, enrol(store, "bot"), crowd, jobs=3, patience=Patience(tries=1))
-    assert 5 <= len(crowd.asked) <= 7  # two may be under way when the fifth comes
+    assert 5 <= len(crowd.asked) <= 7  # two requests may be under way at the fifth reply
     assert skips_of(store) == 0
 
 
-def test_a_budget_that_is_spoken_for_by_pairs_without_a_verdict_is_spent_all_the_same(tmp_path, make):
+def test_budget_is_spent_although_pairs_without_a_verdict_reserve_it(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     goals.change(store, answers="3")
     tally = judge(store, enrol(store, "bot"), replying("left", "eh", "eh"), most=100, patience=Patience(tries=1))
     assert (tally.answers, tally.skipped) == (3, 2)
 
 
-def test_who_does_not_reply_is_asked_again_later_and_later(tmp_path, make):
+def test_silent_judge_is_asked_again_with_growing_pauses(tmp_path, make):
     store, time, failures = make(str(tmp_path / "t.db")), Time(), [None, None, 30.0]
 
     def ask(pair):
@@ -197,7 +197,7 @@ def test_who_does_not_reply_is_asked_again_later_and_later(tmp_path, make):
     assert time.slept == [1.0, 2.0, 30.0]
 
 
-def test_who_never_replies_ends_it_and_holds_no_pair(tmp_path, make):
+def test_judge_that_never_replies_fails_and_holds_no_pair(tmp_path, make):
     store, person = make(str(tmp_path / "t.db"), k=1), None
 
     def ask(_):
@@ -206,10 +206,10 @@ def test_who_never_replies_ends_it_and_holds_no_pair(tmp_path, make):
     person = enrol(store, "bot")
     with pytest.raises(CampaignError, match="no reply from the judge after 3 requests: no route"):
         judge(store, person, ask, patience=Time().patience(tries=3))
-    assert leases.next_pair(store, people.local_person(store)) is not None  # the only pair there is
+    assert leases.next_pair(store, invites.local_person(store)) is not None  # the only pair
 
 
-def test_an_interruption_leaves_nothing_half_and_the_judge_goes_on(tmp_path, make):
+def test_interrupted_judge_continues_where_it_was(tmp_path, make):
     store, count = make(str(tmp_path / "t.db")), []
 
     def ask(pair):
@@ -225,11 +225,11 @@ def test_an_interruption_leaves_nothing_half_and_the_judge_goes_on(tmp_path, mak
     assert judge(store, person, ask).answers == 7
 
 
-def test_an_interruption_that_wakes_nobody_is_noticed_all_the_same(tmp_path, make):
+def test_interruption_before_a_wait_is_noticed(tmp_path, make):
     store, over = make(str(tmp_path / "t.db")), threading.Event()
 
     def ask(pair):
-        time.sleep(0.3)  # until the other thread waits, which this does not end:
+        time.sleep(0.3)  # until the calling thread waits, which the signal does not end:
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         over.wait(30)
         return "left"
@@ -242,14 +242,14 @@ def test_an_interruption_that_wakes_nobody_is_noticed_all_the_same(tmp_path, mak
     assert take_snapshot(store).answers.empty
 
 
-def test_requests_keep_to_the_rate(tmp_path, make):
+def test_requests_respect_the_rate(tmp_path, make):
     store, time = make(str(tmp_path / "t.db")), Time()
     judge(store, enrol(store, "bot"), better, patience=time.patience(per_minute=30), most=4, both_sides=True)
     assert time.slept == [2.0] * 7
 
 
 class Crowd:
-    """A judge that counts who is with it at once, and replies to the first `together` when they are all there."""
+    """A judge that counts concurrent requests, and replies to the first `together` once all of them are there."""
 
     def __init__(self, together, reply=better):
         self.asked, self.inside, self.most = [], 0, 0
@@ -269,14 +269,14 @@ class Crowd:
         return self.reply(pair)
 
 
-def test_jobs_ask_at_a_time_and_every_pair_once(target, make):
+def test_jobs_ask_concurrently_and_every_pair_once(target, make):
     store, crowd = make(target), Crowd(6)
-    tally = judge(store, enrol(store, "bot"), crowd, jobs=6)  # more than people may hold
+    tally = judge(store, enrol(store, "bot"), crowd, jobs=6)  # more pairs than a person may hold
     assert (tally.answers, crowd.most) == (10, 6)
     assert len({frozenset(pair) for pair in crowd.asked}) == len(crowd.asked) == 10
     given = take_snapshot(store).answers
     assert len(given) == 10
-    assert (given["outcome"] == -1).all()  # the second id of a pair is the greater
+    assert (given["outcome"] == -1).all()  # the second id of a pair is the greater one
 
 
 def test_jobs_ask_each_side_once(tmp_path, make):
@@ -288,8 +288,8 @@ def test_jobs_ask_each_side_once(tmp_path, make):
 
 
 @pytest.mark.parametrize("skips", [0, 3])
-def test_jobs_keep_to_the_budget(tmp_path, make, skips):
-    """What is being asked counts as spent, and what was skipped does not."""
+def test_jobs_respect_the_number_of_answers(tmp_path, make, skips):
+    """Pairs that are being asked count, and skipped pairs do not."""
     store, number = make(str(tmp_path / "t.db"), k=4), count()
     crowd = Crowd(4, lambda pair: "skip" if next(number) < skips else better(pair))
     tally = judge(store, enrol(store, "bot"), crowd, jobs=4, most=9)
@@ -297,16 +297,16 @@ def test_jobs_keep_to_the_budget(tmp_path, make, skips):
     assert len(take_snapshot(store).answers) == 9
 
 
-def test_jobs_keep_to_the_budget_of_the_campaign(tmp_path, make):
+def test_jobs_respect_the_budget_of_the_campaign(tmp_path, make):
     store, crowd = make(str(tmp_path / "t.db")), Crowd(4)
     goals.change(store, answers="5")
     assert judge(store, enrol(store, "bot"), crowd, jobs=4, most=100).answers == 5
     assert len(crowd.asked) == len(take_snapshot(store).answers) == 5
-    assert take_snapshot(store).last_round == 1  # no round was planned for answers that nobody may give
+    assert take_snapshot(store).last_round == 1  # no round was planned beyond the budget
 
 
-def test_jobs_share_the_rate_and_what_the_judge_asks_for(tmp_path):
-    """A clock that stands still: each request waits for those before it, whichever thread it is in."""
+def test_jobs_share_the_rate_and_the_requested_pause(tmp_path):
+    """With a clock that stands still, each request waits for all requests before it, on whatever thread."""
     slept = []
     patience = Patience(per_minute=30, clock=lambda: 100.0, sleep=slept.append)
     threads = [threading.Thread(target=patience.wait_for_turn) for _ in range(5)]
@@ -317,10 +317,10 @@ def test_jobs_share_the_rate_and_what_the_judge_asks_for(tmp_path):
     assert sorted(slept) == [2.0, 4.0, 6.0, 8.0]
     patience.back_off(1, 30.0)
     patience.wait_for_turn()
-    assert slept[-2:] == [30.0, 30.0]  # who was refused, and the next one
+    assert slept[-2:] == [30.0, 30.0]  # the refused request, and the next one
 
 
-def test_when_one_job_fails_the_others_return_their_pairs_and_ask_no_more(tmp_path, make):
+def test_failed_job_makes_the_others_return_their_pairs_and_stop(tmp_path, make):
     store, go_on, number, late = make(str(tmp_path / "t.db"), k=3), threading.Event(), count(), []
 
     def ask(pair):
@@ -333,7 +333,7 @@ def test_when_one_job_fails_the_others_return_their_pairs_and_ask_no_more(tmp_pa
     patience = Patience(tries=1)
     with pytest.raises(CampaignError, match="no reply from the judge after 1 request: no route"):
         judge(store, enrol(store, "bot"), ask, jobs=3, patience=patience)
-    person = people.local_person(store)
+    person = invites.local_person(store)
     held = []
     while (lease := leases.next_pair(store, person, held)) is not None:
         held.append(lease.token)
@@ -342,12 +342,12 @@ def test_when_one_job_fails_the_others_return_their_pairs_and_ask_no_more(tmp_pa
     go_on.set()
     for thread in late:
         thread.join(30)
-    assert next(number) == 3  # nobody was asked again
+    assert next(number) == 3  # no request was repeated
     assert len(take_snapshot(store).answers) == 0
 
 
-def test_a_pair_that_takes_long_stays_with_the_judge(tmp_path, make):
-    """Two jobs: one is asked until the other is through with 9 pairs, 250 seconds each, of leases of 600 seconds."""
+def test_slow_pair_stays_with_the_judge(tmp_path, make):
+    """One job takes as long as the other takes for 9 pairs of 250 seconds; leases last 600 seconds."""
     clock, number, done, kept = Clock(), count(), threading.Event(), []
     store = make(str(tmp_path / "t.db"), clock=clock, lease_seconds=600.0)
 
@@ -369,7 +369,7 @@ def test_a_pair_that_takes_long_stays_with_the_judge(tmp_path, make):
     assert kept[0] > 0
 
 
-def test_an_answer_that_others_were_faster_with_is_not_counted(tmp_path, make):
+def test_answer_after_the_budget_was_spent_is_not_counted(tmp_path, make):
     clock = Clock()
     store = make(str(tmp_path / "t.db"), k=1, clock=clock, lease_seconds=600.0)
     person = enrol(store, "bot")
@@ -384,25 +384,25 @@ def test_an_answer_that_others_were_faster_with_is_not_counted(tmp_path, make):
     assert set(take_snapshot(store).answers["rater"]) == {LOCAL}
 
 
-def test_nobody_is_taken_for_a_program(tmp_path, make):
+def test_person_cannot_become_a_program(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
-    people.invite(store, "anna")
+    invites.invite(store, "anna")
     answer_next(store)
     for name in ("anna", LOCAL):
         with pytest.raises(CampaignError, match=f"'{name}' is one of the people of this campaign"):
             enrol(store, name)
     assert enrol(store, "bot") == enrol(store, " bot ")
     with pytest.raises(CampaignError, match="'bot' is a program that judges"):
-        people.invite(store, "bot")
+        invites.invite(store, "bot")
 
 
 @pytest.mark.parametrize(
     ("name", "why"),
     [("Anna", "looks like 'anna'"), ("local", "is reserved"), ("imported", "is reserved"), ("BOT", "looks like 'bot'")],
 )
-def test_a_judge_has_a_name_of_its_own(tmp_path, make, name, why):
+def test_judge_needs_a_distinct_name(tmp_path, make, name, why):
     store = make(str(tmp_path / "t.db"))
-    people.invite(store, "anna")
+    invites.invite(store, "anna")
     enrol(store, "bot")
     with pytest.raises(CampaignError, match=f"'{name}' {why}"):
         enrol(store, name)
@@ -423,12 +423,15 @@ def test_a_judge_has_a_name_of_its_own(tmp_path, make, name, why):
         ('{"choice": ["left"]}', None),
         ('["left"]', None),
         ("{" * 3000, None),
-        ('{"choice": "left", "why": {"choice" :\n"RIGHT"}}', "right"),
+        ('{"choice": "left", "why": {"choice" :\n"RIGHT"}}', "left"),
+        ('Well: {"choice": "left", "alternatives": [{"choice": "right"}]}.', "left"),
+        ('{"why": {"choice" :\n"RIGHT"}}', "right"),
+        ('{"choice": "left."}', "left"),
         ('{"why": "because \\"choice\\": \\"left\\", and", "choice": 1}', None),
         ('"choice": "left"', None),
     ],
 )
-def test_replies(reply, choice):
+def test_verdicts_are_read_from_replies(reply, choice):
     if choice is None:
         with pytest.raises(Malformed):
             read_reply(reply, list(judging.CHOICES))
@@ -436,8 +439,10 @@ def test_replies(reply, choice):
         assert read_reply(reply, list(judging.CHOICES)) == choice
 
 
-@pytest.mark.parametrize("part", ["{", '{"', '{"a":', '{"choice":"', '{"choice":{', ", ", " ", '"choice" : ', "left "])
-def test_a_long_reply_is_read_in_linear_time(part):
+@pytest.mark.parametrize(
+    "part", ["{", "{}", '{"a":{}', '{"', '{"a":', '{"choice":"', '{"choice":{', ", ", " ", '"choice" : ', "left "]
+)
+def test_long_reply_is_read_in_linear_time(part):
     reply = part * ((1 << 20) // len(part))
     began = time.monotonic()
     with pytest.raises(Malformed) as error:
@@ -446,13 +451,13 @@ def test_a_long_reply_is_read_in_linear_time(part):
     assert len(str(error.value)) < 500
 
 
-def test_a_tie_that_cannot_be_is_no_answer():
+def test_tie_is_malformed_in_a_campaign_without_ties():
     with pytest.raises(Malformed):
         read_reply("tie", ["left", "right", "skip"])
 
 
-def test_what_another_run_of_the_same_judge_answered_is_not_counted_twice(target, make):
-    """The other is faster with every second pair."""
+def test_answers_by_a_second_run_of_the_judge_are_not_counted_twice(target, make):
+    """The second run is faster with every other pair."""
     store = make(target)
     bot, calls = enrol(store, "bot"), []
 
@@ -467,16 +472,16 @@ def test_what_another_run_of_the_same_judge_answered_is_not_counted_twice(target
     assert len(take_snapshot(store).answers) == 10
 
 
-def test_a_judge_that_took_too_long_goes_on_with_the_next_pair(target, make):
+def test_judge_that_took_too_long_continues_with_the_next_pair(target, make):
     clock = Clock()
     store = make(target, k=3, clock=clock)
-    bot, other, calls = enrol(store, "bot"), people.local_person(store), []
+    bot, other, calls = enrol(store, "bot"), invites.local_person(store), []
 
     def ask(pair):
         calls.append(pair)
         if len(calls) == 1:
             clock.now += 10_000
-            answer_next(store)  # by somebody else, who gets the same pair
+            answer_next(store)  # by a person, who gets the same pair
         return better(pair)
 
     tally = judge(store, bot, ask)
@@ -485,8 +490,8 @@ def test_a_judge_that_took_too_long_goes_on_with_the_next_pair(target, make):
     assert leases.progress(store, other)["yours"] == 1
 
 
-def test_a_judge_finishes_what_it_asks_about_when_the_campaign_is_closed(tmp_path, make):
-    """It has no screen: all of these pairs are being looked at."""
+def test_judge_finishes_pending_pairs_after_the_campaign_is_closed(tmp_path, make):
+    """A program has no screen, so all of its pairs count as being looked at."""
     store = make(str(tmp_path / "t.db"), n=12, k=20)
     asked = threading.Barrier(3)
 

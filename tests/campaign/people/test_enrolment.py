@@ -1,4 +1,4 @@
-"""Links by which people invite themselves."""
+"""Links by which people enrol themselves."""
 
 import pytest
 import sqlalchemy as sa
@@ -7,7 +7,7 @@ from pairsmith.campaign.answering import leases
 from pairsmith.campaign.people import enrolment, trust
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.database import Refused
 from pairsmith.campaign.store.raters import UNNAMED
 from support.campaigns import answers_of
@@ -19,7 +19,7 @@ def refused(status, *given):
     assert found.value.status == status
 
 
-def test_a_link_has_so_many_places_and_each_gives_an_invite(target, make):
+def test_each_place_of_a_link_gives_an_invite(target, make):
     store = make(target)
     link = enrolment.open_places(store, 2)
     anna = enrolment.enrol(store, link, "  Anna  Meier ")
@@ -39,7 +39,7 @@ def test_a_link_has_so_many_places_and_each_gives_an_invite(target, make):
             assert link not in str(connection.execute(sa.select(table)).all())
 
 
-def test_names_are_unique_also_among_those_who_left(target, make):
+def test_names_of_revoked_raters_stay_taken(target, make):
     store = make(target)
     link = enrolment.open_places(store, 9)
     people.invite(store, "Anna")
@@ -64,7 +64,7 @@ def test_a_name_that_looks_like_another_is_refused_with_both(target, make):
         assert enrolment.enrol(store, link, name)
 
 
-def test_whoever_enrols_before_an_import_gets_no_say_over_it(target, make):
+def test_imported_answers_do_not_belong_to_a_rater_of_the_same_name(target, make):
     """Answers imported under somebody's name count as hers for the model only."""
     store = make(target)
     link = enrolment.open_places(store, 2)
@@ -75,7 +75,7 @@ def test_whoever_enrols_before_an_import_gets_no_say_over_it(target, make):
     assert (found["answers"], found["yours"], found["undo"]) == (3, 0, None)
 
 
-def test_links_can_be_revoked_and_who_came_stays(target, make):
+def test_closing_links_keeps_the_raters_who_enrolled(target, make):
     store = make(target)
     link, other = enrolment.open_places(store, 5), enrolment.open_places(store, 3)
     anna = enrolment.enrol(store, link, "anna")
@@ -87,7 +87,7 @@ def test_links_can_be_revoked_and_who_came_stays(target, make):
     assert people.person_of(store, anna, "rater") is not None
 
 
-def test_a_link_that_was_put_into_the_file_or_changed_there_is_void(target, make):
+def test_a_link_forged_in_the_file_is_void(target, make):
     store = make(target)
     link = enrolment.open_places(store, 2)
     with store.writing() as connection:
@@ -103,13 +103,13 @@ def test_a_link_that_was_put_into_the_file_or_changed_there_is_void(target, make
 
 
 @pytest.mark.parametrize("good", [True, False])
-def test_links_from_elsewhere_count_once_confirmed(target, make, elsewhere, good):
+def test_links_from_elsewhere_are_valid_once_confirmed(target, make, elsewhere, good):
     store = make(target)
     link = enrolment.open_places(store, 2)
     elsewhere()
     refused(401, store, link, "anna")
     assert (enrolment.all_places(store), enrolment.all_places(store, confirmed=False)) == (0, 2)
-    trust.confirm(store, None, invites=good)
+    trust.confirm(store, None, with_invites=good)
     if good:
         assert enrolment.enrol(store, link, "anna")
     else:
@@ -117,6 +117,6 @@ def test_links_from_elsewhere_count_once_confirmed(target, make, elsewhere, good
 
 
 @pytest.mark.parametrize("places", [0, -1, 10_001])
-def test_the_number_of_places_is_sensible(tmp_path, make, places):
+def test_the_number_of_places_has_bounds(tmp_path, make, places):
     with pytest.raises(ValueError, match="--enrol must be between 1 and 10000"):
         enrolment.open_places(make(str(tmp_path / "t.db")), places)

@@ -8,7 +8,7 @@ from pairsmith.campaign.answering import leases
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import pace
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.database import CampaignError, Refused
 from support.campaigns import Clock, answers_of, invite_people
 
@@ -32,7 +32,7 @@ def test_tokens_are_hashed_revocable_and_of_one_role(target, make):
     assert people.person_of(store, people.invite(store, "anna"), "rater") is not None
 
 
-def test_an_invite_that_was_put_into_the_file_is_void(tmp_path, make, run):
+def test_an_invite_forged_in_the_file_is_void(tmp_path, make, run):
     store = make(str(tmp_path / "t.db"))
     anna = people.invite(store, "anna")
     known = "x" * 43
@@ -48,7 +48,7 @@ def test_an_invite_that_was_put_into_the_file_is_void(tmp_path, make, run):
     assert people.revoke(store, "eve") == 1
 
 
-def test_a_revoked_lease_is_no_answer_from_elsewhere(target, make):
+def test_a_revoked_lease_is_not_taken_for_an_imported_answer(target, make):
     """Answered after all, by whoever was invited again, it counts for the pace as any other."""
     clock = Clock()
     store = make(target, n=3, k=2, clock=clock)
@@ -56,13 +56,13 @@ def test_a_revoked_lease_is_no_answer_from_elsewhere(target, make):
     held = [leases.next_pair(store, anna)]
     held.append(leases.next_pair(store, anna, [held[0].token]))
     people.revoke(store, "anna")
-    assert pace.waiting(store)[:2] == (2, 2)
+    assert pace.count_pairs(store)[:2] == (2, 2)
     again = people.person_of(store, people.invite(store, "anna"), "rater")
     assert again == anna
     for lease in held:
         clock.now += 2
         assert leases.answer(store, again, lease.token, "left")
-    assert pace.rate(store) == pytest.approx(np.log(2) / 2)
+    assert pace.answers_per_second(store) == pytest.approx(np.log(2) / 2)
 
 
 def test_new_links_replace_the_old_ones_and_keep_the_person(target, make):
@@ -89,7 +89,7 @@ def test_names_that_are_reserved_or_look_like_another_are_refused(target, make):
     add_answers(store, answers_of([(0, 1)], rater="Nina"))
     people.invite(store, "anna")
     for name, role, message in (
-        ("local", "rater", "'local' is reserved for whoever labels on this machine; choose another name"),
+        ("local", "rater", "'local' is reserved for the rater at this machine; choose another name"),
         ("local", "organiser", "'local' is reserved"),
         ("Imported", "rater", "'Imported' is reserved for answers that are imported without a name"),
         ("Anna", "rater", "'Anna' looks like 'anna', who is there already; choose another name"),
@@ -108,5 +108,5 @@ def test_names_that_are_reserved_or_look_like_another_are_refused(target, make):
 @pytest.mark.parametrize(
     ("given", "name"), [(" anna ", "anna"), ("anna  meier", "anna meier"), ("anna\u00a0meier\t", "anna meier")]
 )
-def test_blanks_in_a_name_are_single(given, name):
+def test_names_have_single_spaces(given, name):
     assert people.check_name(given) == name

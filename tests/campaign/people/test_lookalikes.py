@@ -32,7 +32,7 @@ from pairsmith.campaign.people.lookalikes import _ALIKE, is_visible, resembling
         ("imported", "ımported"),
     ],
 )
-def test_names_that_people_would_take_for_one(one, other):
+def test_lookalikes_resemble_each_other(one, other):
     assert resembling(one, ["somebody", other]) == other
     assert resembling(other, ["somebody", one]) == one
 
@@ -58,12 +58,12 @@ def test_names_that_people_would_take_for_one(one, other):
         ("Anna Meier", "AnnaMeier"),
     ],
 )
-def test_names_of_different_people(one, other):
+def test_different_names_do_not_resemble_each_other(one, other):
     assert resembling(one, [other]) is None
     assert resembling(other, [one]) is None
 
 
-def test_a_letter_looks_like_one_other_which_is_latin():
+def test_each_letter_looks_like_one_latin_letter():
     letters = "".join(_ALIKE.values())
     assert len(set(letters)) == len(letters)
     assert all(unicodedata.normalize("NFKD", letter) == letter for letter in letters)
@@ -72,6 +72,6 @@ def test_a_letter_looks_like_one_other_which_is_latin():
 
 
 @pytest.mark.parametrize("name", ["", " ", "\u3164", "\u2800", "\u200b", "\ufe0f"])
-def test_a_name_can_be_seen(name):
+def test_invisible_names_are_recognised(name):
     assert not is_visible(name)
     assert is_visible(f"a{name}")

@@ -1,4 +1,4 @@
-"""The key of this user."""
+"""This user's key."""
 
 import os
 import stat
@@ -13,19 +13,19 @@ from support.campaigns import SVG
 
 
 @pytest.mark.slow
-def test_processes_at_once_make_one_key_that_nobody_else_can_read(tmp_path):
-    code = "from pairsmith.campaign import seals; print(seals.key().hex())"
+def test_concurrent_processes_make_one_private_key(tmp_path):
+    code = "from pairsmith.campaign.people import seals; print(seals.key().hex())"
     own = os.environ | {"PAIRSMITH_HOME": str(tmp_path / "new" / "home")}
     line = [sys.executable, "-c", code]
     started = [subprocess.Popen(line, env=own, stdout=subprocess.PIPE, text=True) for _ in range(6)]
     found = {process.communicate()[0].strip() for process in started}
     assert len(found) == 1
-    assert len(bytes.fromhex(found.pop())) == seals.LENGTH
+    assert len(bytes.fromhex(found.pop())) == seals.KEY_BYTES
     assert [path.name for path in (tmp_path / "new" / "home").iterdir()] == ["key"]
     assert stat.S_IMODE((tmp_path / "new" / "home" / "key").stat().st_mode) == 0o600
 
 
-def test_a_key_is_made_where_there_are_no_hard_links(tmp_path, monkeypatch):
+def test_a_key_is_made_on_a_file_system_without_hard_links(tmp_path, monkeypatch):
     def refused(*_args):
         raise PermissionError(1, "Operation not permitted")
 
@@ -53,7 +53,7 @@ def test_where_the_key_is_kept(tmp_path, monkeypatch, platform):
 
 
 @pytest.mark.slow
-def test_without_a_place_for_a_key_only_what_needs_one_is_refused(tmp_path, monkeypatch, make, run, serve):
+def test_without_a_place_for_a_key_only_requests_that_need_one_fail(tmp_path, monkeypatch, make, run, serve):
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "x.svg").write_bytes(SVG)
     monkeypatch.setenv("PAIRSMITH_HOME", str(tmp_path / "file"))

@@ -1,4 +1,4 @@
-"""The next pairs, and when they are planned."""
+"""Tests of when rounds are added, and how large they are."""
 
 from collections import Counter
 
@@ -6,9 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 from pairsmith.campaign.answering import goals, leases
-from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.planning import pace, rounds
-from pairsmith.campaign.planning import planner as planning
+from pairsmith.campaign.people import invites
+from pairsmith.campaign.planning import pace, planner, rounds
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store.schema import DESIGNED, RANDOM, pairs
 from pairsmith.campaign.store.snapshot import take_snapshot
@@ -18,10 +17,10 @@ from support.campaigns import Clock, answer_next, invite_people
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.025, 2.0])
-def test_people_who_only_skip_do_not_make_rounds_grow(tmp_path, make, pause):
+def test_raters_who_only_skip_do_not_make_rounds_grow(tmp_path, make, pause):
     clock = Clock()
     store = make(str(tmp_path / "t.db"), n=60, k=10, clock=clock)
-    keep_ahead = planning.Planner(store, clock)
+    keep_ahead = planner.Planner(store, clock)
     anna, *others = invite_people(store, 4)
     planned = []
     for _ in range(12):
@@ -34,8 +33,8 @@ def test_people_who_only_skip_do_not_make_rounds_grow(tmp_path, make, pause):
         planned.append(len(take_snapshot(store).planned))
     assert planned[-1] <= 6 * 10  # a round for each of them, and what they outran at first
     assert planned[-6:] == 6 * planned[-1:]  # no more, however long they go on
-    # Who answers finds pairs, and rounds go on with the answers.
-    keep_ahead = planning.Planner(store, clock)
+    # A rater who answers finds pairs, and rounds follow the answers.
+    keep_ahead = planner.Planner(store, clock)
     for _ in range(planned[-1]):
         clock.now += 1
         answer_next(store, "left", anna)
@@ -44,10 +43,10 @@ def test_people_who_only_skip_do_not_make_rounds_grow(tmp_path, make, pause):
     assert planned[-1] < len(take_snapshot(store).planned) <= planned[-1] + 3 * 10
 
 
-def test_rounds_go_on_where_most_pairs_cannot_be_answered(tmp_path, make):
+def test_rounds_continue_when_most_pairs_are_skipped(tmp_path, make):
     clock = Clock()
     store = make(str(tmp_path / "t.db"), n=40, k=10, clock=clock)
-    keep_ahead = planning.Planner(store, clock)
+    keep_ahead = planner.Planner(store, clock)
     (anna,) = invite_people(store, 1)
     for turn in range(100):
         clock.now += 10
@@ -58,42 +57,42 @@ def test_rounds_go_on_where_most_pairs_cannot_be_answered(tmp_path, make):
 
 
 class Crowd:
-    """People who answer so many pairs a second while designs take so many seconds, on a clock of their own."""
+    """Raters who answer `rate` pairs per second while a design takes `design` seconds, on a simulated clock."""
 
     def __init__(self, store, clock, monkeypatch, rate, design):
         self.store, self.clock, self.rate = store, clock, rate
         self.asked, self.left, self.idle, self.bridged = [], [], 0, False
-        real = planning.plan_round
+        real = planner.plan_round
 
         def plan(store, size, model):
             self.asked.append(size)
-            self.left.append(pace.waiting(store)[0])
-            self.work(design)  # they go on meanwhile
+            self.left.append(pace.count_pairs(store).open_to_everyone)
+            self.work(design)  # raters continue during the design
             return real(store, size, model)
 
-        monkeypatch.setattr(planning, "plan_round", plan)
-        self.keep_ahead = planning.Planner(store, clock)
+        monkeypatch.setattr(planner, "plan_round", plan)
+        self.keep_ahead = planner.Planner(store, clock)
 
     def work(self, seconds):
         for turn in range(round(seconds * self.rate)):
             self.clock.now += 1 / self.rate
             if self.bridged and turn % self.rate == 0:
                 self.keep_ahead.bridge_if_late()
-            lease = leases.next_pair(self.store, people.local_person(self.store))
+            lease = leases.next_pair(self.store, invites.local_person(self.store))
             if lease is None:
                 self.idle += 1
             else:
-                leases.answer(self.store, people.local_person(self.store), lease.token, "left")
+                leases.answer(self.store, invites.local_person(self.store), lease.token, "left")
 
 
-def test_rounds_begin_early_and_grow_where_people_are_fast(tmp_path, make, monkeypatch):
+def test_rounds_start_early_and_grow_when_raters_are_fast(tmp_path, make, monkeypatch):
     clock = Clock()
     crowd = Crowd(make(str(tmp_path / "t.db"), n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=8)
     while len(crowd.asked) < 2:
         crowd.work(0.4)
         crowd.keep_ahead()
     assert crowd.asked[0] == 10
-    assert crowd.idle > 0  # nobody could know how fast they are and how long a design takes
+    assert crowd.idle > 0  # the pace and the time of a design were not known yet
     crowd.idle = 0
     while len(crowd.asked) < 5:
         crowd.work(0.4)
@@ -103,90 +102,90 @@ def test_rounds_begin_early_and_grow_where_people_are_fast(tmp_path, make, monke
     assert all(left >= 5 * 8 for left in crowd.left[2:])
 
 
-def test_random_pairs_bridge_the_time_where_designs_are_late(tmp_path, make, monkeypatch):
+def test_random_pairs_bridge_the_time_when_designs_are_late(tmp_path, make, monkeypatch):
     clock = Clock()
     crowd = Crowd(make(str(tmp_path / "t.db"), n=60, k=10, clock=clock), clock, monkeypatch, rate=5, design=20)
     crowd.bridged = True
     while len(crowd.asked) < 3:
         crowd.work(0.4)
         crowd.keep_ahead()
-    assert crowd.idle <= 0.2 * 20 * 5  # who run out within the first two seconds
+    assert crowd.idle <= 0.2 * 20 * 5  # of raters who run out within the first two seconds
     with crowd.store.reading() as connection:
         why = Counter(connection.execute(sa.select(pairs.c.why)).scalars())
     assert why[RANDOM] > 0.5 * 2 * 20 * 5
-    assert why[DESIGNED] > 0.5 * sum(crowd.asked)  # their rounds were added all the same
+    assert why[DESIGNED] > 0.5 * sum(crowd.asked)  # the designed rounds were added all the same
     planned = take_snapshot(crowd.store).planned
     assert len(set(map(tuple, planned.tolist()))) == len(planned)
 
 
-def test_nothing_is_bridged_where_designs_are_quick_or_nobody_waits(tmp_path, make):
+def test_no_random_pairs_are_added_when_designs_are_quick_or_nobody_waits(tmp_path, make):
     clock = Clock()
     store = make(str(tmp_path / "t.db"), n=12, k=10, clock=clock)
-    planner = planning.Planner(store, clock)
+    keep_ahead = planner.Planner(store, clock)
     for _ in range(10):
         clock.now += 0.1
         answer_next(store)
-    planner.bridge_if_late()  # no design is under way
-    planner.designs_since = clock.now
-    planner.bridge_if_late()  # and now not for long
+    keep_ahead.bridge_if_late()  # no design is under way
+    keep_ahead.design_began = clock.now
+    keep_ahead.bridge_if_late()  # a design has only just begun
     assert len(take_snapshot(store).planned) == 10
-    clock.now += planning.PATIENCE
-    planner.bridge_if_late()
+    clock.now += planner.SECONDS_BEFORE_RANDOM_PAIRS
+    keep_ahead.bridge_if_late()
     bridged = len(take_snapshot(store).planned)
     assert bridged > 10
-    planner.bridge_if_late()  # they have pairs now
+    keep_ahead.bridge_if_late()  # raters have pairs now
     assert len(take_snapshot(store).planned) == bridged
 
 
-def test_a_round_is_added_beside_what_bridged_the_time_and_nothing_else(target, make):
+def test_round_is_added_after_bridging_pairs_but_not_after_designed_ones(target, make):
     store = make(target, n=8, k=5)
     known = take_snapshot(store)
     chosen = rounds.next_round(known, store.settings, 5)
     some = rounds.Round(chosen.pairs[:2], [RANDOM, RANDOM])
-    assert planning.add_round(store, some, known)
-    assert planning.add_round(store, chosen, known)
+    assert planner.add_round(store, some, known)
+    assert planner.add_round(store, chosen, known)
     found = take_snapshot(store)
     assert len(found.planned) == 10
     assert found.last_round == 3
     assert len(set(map(tuple, found.planned.tolist()))) == 10
-    assert not planning.add_round(store, chosen, known)  # designed pairs were added since
+    assert not planner.add_round(store, chosen, known)  # designed pairs were added since
 
 
-def test_rounds_keep_their_size_where_people_are_slow(target, make, monkeypatch):
+def test_rounds_keep_their_size_when_raters_are_slow(target, make, monkeypatch):
     clock = Clock()
     crowd = Crowd(make(target, n=12, k=10, clock=clock), clock, monkeypatch, rate=0.1, design=5)
     while len(crowd.asked) < 3:
         crowd.work(10)
         crowd.keep_ahead()
     assert crowd.asked == [10, 10, 10]
-    assert crowd.left == [2, 2, 2]  # of k pairs a quarter
+    assert crowd.left == [2, 2, 2]  # a quarter of k pairs
     assert crowd.idle == 0
 
 
-def test_a_round_never_outgrows_its_bounds(tmp_path, make, monkeypatch):
+def test_round_size_stays_within_its_bounds(tmp_path, make, monkeypatch):
     clock = Clock()
     crowd = Crowd(make(str(tmp_path / "t.db"), n=12, k=2, clock=clock), clock, monkeypatch, rate=50, design=4)
     for _ in range(20):
         crowd.work(0.2)
         crowd.keep_ahead()
-    assert max(crowd.asked) == 2 * planning.LARGEST
-    assert len(take_snapshot(crowd.store).planned) == 66  # all there are, each once
+    assert max(crowd.asked) == 2 * planner.MAX_ROUND_MULTIPLE
+    assert len(take_snapshot(crowd.store).planned) == 66  # all pairs, each once
     assert len(set(map(tuple, take_snapshot(crowd.store).planned))) == 66
 
 
-def test_two_planners_do_not_plan_the_same(target, make):
+def test_two_planners_do_not_add_the_same_round(target, make):
     store = make(target)
     other = Store(target)
     known = take_snapshot(store)
     chosen = rounds.next_round(known, store.settings, 5)
-    assert planning.add_round(other, chosen, known)
-    assert not planning.add_round(store, chosen, known)
+    assert planner.add_round(other, chosen, known)
+    assert not planner.add_round(store, chosen, known)
     assert len(take_snapshot(store).planned) == 15
     other.close()
 
 
 def answer_until_nothing_comes(store, keep_ahead, people_at_work):
-    """All of them in turn, until two rounds of planning brought nothing for anybody; how many answers each gave."""
+    """Let raters answer in turn until two planner calls bring no pair; return how many answers each rater gave."""
     given, idle = Counter(), 0
     while idle < 2:
         found = False
@@ -200,36 +199,36 @@ def answer_until_nothing_comes(store, keep_ahead, people_at_work):
     return [given[person] for person in people_at_work]
 
 
-def test_one_person_goes_on_where_each_pair_wants_three_answers(target, make):
-    """14 items, k = 5: this one stopped at 21 answers of 91."""
+def test_one_rater_can_continue_when_each_pair_wants_three_answers(target, make):
+    """14 items, k = 5: this campaign once stalled after 21 of 91 answers."""
     clock = Clock()
     store = make(target, n=14, k=5, answers_per_pair=3, objective="d-optimal", clock=clock)
     (anna,) = invite_people(store, 1)
-    assert answer_until_nothing_comes(store, planning.Planner(store, clock), [anna]) == [91]
+    assert answer_until_nothing_comes(store, planner.Planner(store, clock), [anna]) == [91]
     assert goals.ending(store, anna) == "yours"
-    # Who comes later completes what the first one began, the oldest first.
-    (ben,) = (people.person_of(store, people.invite(store, "ben"), "rater"),)
-    assert answer_until_nothing_comes(store, planning.Planner(store, clock), [ben]) == [91]
+    # A later rater completes the pairs that the first one began, the oldest first.
+    (ben,) = (invites.person_of(store, invites.invite(store, "ben"), "rater"),)
+    assert answer_until_nothing_comes(store, planner.Planner(store, clock), [ben]) == [91]
 
 
-def test_people_go_on_when_somebody_is_revoked(target, make):
+def test_raters_can_continue_after_another_is_revoked(target, make):
     clock = Clock()
     store = make(target, n=9, k=6, answers_per_pair=3, objective="d-optimal", clock=clock)
     three = invite_people(store, 3)
     for _ in range(4):
         for person in three:
             answer_next(store, "left", person)
-    leases.next_pair(store, three[2])  # she leaves with a pair in her hands
-    people.revoke(store, "p2")
-    assert answer_until_nothing_comes(store, planning.Planner(store, clock), three[:2]) == [32, 32]
+    leases.next_pair(store, three[2])  # she leaves while holding a pair
+    invites.revoke(store, "p2")
+    assert answer_until_nothing_comes(store, planner.Planner(store, clock), three[:2]) == [32, 32]
     assert len(take_snapshot(store).planned) == 36
 
 
-def test_rounds_do_not_run_away_from_people_who_all_answer_each_pair(tmp_path, make):
-    """Three people in turn, three answers a pair: a quarter of a round is left when the next is planned."""
+def test_rounds_keep_pace_with_raters_who_all_answer_each_pair(tmp_path, make):
+    """Three raters in turn, three answers per pair: the next round comes when a quarter of the last is left."""
     clock = Clock()
     store = make(str(tmp_path / "t.db"), n=20, k=12, answers_per_pair=3, objective="d-optimal", clock=clock)
-    keep_ahead = planning.Planner(store, clock)
+    keep_ahead = planner.Planner(store, clock)
     three = invite_people(store, 3)
     for turn in range(1, 40):
         for person in three:

@@ -1,4 +1,4 @@
-"""The pairs of a round: designed ones, and some drawn at random."""
+"""Tests of the pairs of a round, designed and random."""
 
 from collections import Counter
 from dataclasses import replace
@@ -12,19 +12,17 @@ from scipy.stats import chisquare
 import pairsmith as ps
 from pairsmith.campaign import learning
 from pairsmith.campaign.answering import leases
-from pairsmith.campaign.planning import planner as planning
-from pairsmith.campaign.planning import rounds
-from pairsmith.campaign.setup.create import create
+from pairsmith.campaign.planning import planner, rounds
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
-from support.campaigns import answer_next, invite_people, items_of
+from support.campaigns import answer_next, create_campaign, invite_people, items_of
 from support.oracle import assert_greedy
 
 
-def test_rounds_are_greedy_given_everything_asked(target, make):
+def test_rounds_are_greedy_given_all_planned_pairs(target, make):
     store = make(target, n=10, d=3, k=5, objective="d-optimal", random_share=0)
-    assert planning.plan_round(store)
+    assert planner.plan_round(store)
     known = take_snapshot(store)
     X = known.features.to_numpy()
     assert len(known.planned) == 10
@@ -38,7 +36,7 @@ def test_rounds_are_greedy_given_everything_asked(target, make):
         assert_greedy(picked, X, left, ridge, [], [tuple(pair) for pair in done])
 
 
-def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
+def test_rounds_are_designed_under_the_model_until_no_pair_is_left(target, make):
     store = make(target, n=6, k=10)
     (anna,) = invite_people(store, 1)
     while (lease := leases.next_pair(store, anna)) is not None:
@@ -54,20 +52,20 @@ def test_rounds_follow_the_model_and_end_with_the_pairs(target, make):
         comparisons=known.planned,
     )
     assert np.array_equal(chosen.pairs, expected.pairs)
-    assert planning.plan_round(store)
+    assert planner.plan_round(store)
     assert len(take_snapshot(store).planned) == 15
-    assert not planning.plan_round(store)
+    assert not planner.plan_round(store)
 
 
-def test_groups_caps_and_labels_hold_in_every_round(target):
+def test_every_round_respects_groups_caps_and_labels(target):
     items = items_of(12)
     groups = np.array(["a", "b", "c"] * 4, dtype=object)
     grouped = type(items)(items.path, items.features, groups)
     labels = np.array([0, 1, 2]), np.array([1, -1, 1])
     shown = [[("text", "x")]] * 12
-    create(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
+    create_campaign(target, grouped, shown, question="?", k=4, labels=labels, max_per_item=1)
     store = Store(target)
-    planning.plan_round(store)
+    planner.plan_round(store)
     known = take_snapshot(store)
     assert known.labeled.tolist() == [0, 1, 2]
     assert known.labels.tolist() == [1, -1, 1]
@@ -75,7 +73,7 @@ def test_groups_caps_and_labels_hold_in_every_round(target):
     assert all(groups[i] == groups[j] for i, j in known.planned)
     for batch in (known.planned[:4], known.planned[4:]):
         assert max(Counter(batch.ravel().tolist()).values()) == 1
-    planning.plan_round(store, 50)  # because people are fast: the cap holds all the same
+    planner.plan_round(store, 50)  # as if raters were fast: the cap still holds
     everything = take_snapshot(store).planned
     batch, free = everything[8:], set(range(12)) - set(everything[8:].ravel().tolist())
     left = {(i, j) for i in free for j in free if i < j and groups[i] == groups[j]}
@@ -88,8 +86,8 @@ def test_groups_caps_and_labels_hold_in_every_round(target):
 
 @pytest.mark.parametrize("max_per_item", [None, 1, 2, 5])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_no_more_pairs_are_counted_on_than_there_are(tmp_path, make, grouped, max_per_item):
-    """Against all pairs, one by one; a cap allows at most half of what it allows each item."""
+def test_count_possible_is_the_bound_counted_pair_by_pair(tmp_path, make, grouped, max_per_item):
+    """With a cap, the bound is half the sum of what the cap allows each item."""
     store = make(str(tmp_path / "t.db"), n=9, k=7)
     groups = np.array(list("aabbbcccc"), dtype=object) if grouped else None
     snapshot = replace(take_snapshot(store), groups=groups)
@@ -106,7 +104,7 @@ def test_no_more_pairs_are_counted_on_than_there_are(tmp_path, make, grouped, ma
     assert rounds.count_possible(snapshot, max_per_item) == expected
 
 
-def test_before_the_first_answer_a_criterion_with_a_model_gives_way(tmp_path, make):
+def test_linear_criteria_give_way_to_d_optimal_before_the_first_answer(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     assert rounds.next_pairs(take_snapshot(store), 2, "entropy").objective == "d-optimal"
     answer_next(store)
@@ -116,25 +114,25 @@ def test_before_the_first_answer_a_criterion_with_a_model_gives_way(tmp_path, ma
 
 
 def reasons(store):
-    """Why each pair is asked, in the order of the pairs."""
+    """Return why each pair is asked, in the order of the pairs."""
     with store.reading() as connection:
         return list(connection.execute(sa.select(schema.pairs.c.why).order_by(schema.pairs.c.id)).scalars())
 
 
-def test_one_pair_in_ten_is_random_in_small_rounds_too(target, make):
+def test_one_pair_in_ten_is_random_even_in_small_rounds(target, make):
     store = make(target, n=40, k=5)
     for _ in range(19):
-        planning.plan_round(store)
+        planner.plan_round(store)
     found = reasons(store)
     assert len(found) == 100
     assert Counter(found) == {"random": 10, "designed": 90}
     places = {at % 5 for at, why in enumerate(found) if why == "random"}
-    assert len(places) >= 3  # of a round: not always its end, nor its beginning
+    assert len(places) >= 3  # within a round: neither always its end nor always its beginning
     assert len(set(map(tuple, take_snapshot(store).planned.tolist()))) == 100
 
 
 @pytest.mark.parametrize("share", [0.0, 0.07, 0.1, 1 / 3, 0.5, 1.0])
-def test_rounds_of_any_sizes_keep_the_share(share):
+def test_random_share_is_kept_over_rounds_of_any_size(share):
     sizes = np.random.default_rng(0).integers(1, 30, size=200).tolist()
     asked = found = 0
     for size in sizes:
@@ -144,16 +142,16 @@ def test_rounds_of_any_sizes_keep_the_share(share):
         assert abs(found - share * asked) <= 0.5 + 1e-9
 
 
-def test_with_several_answers_a_pair_shares_are_of_pairs(tmp_path, make):
+def test_random_share_counts_pairs_not_answers(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=40, k=5, answers_per_pair=3)
     answer_next(store)
     for _ in range(7):
-        planning.plan_round(store)
+        planner.plan_round(store)
     assert Counter(reasons(store)) == {"random": 4, "designed": 36}
 
 
-def test_random_pairs_are_uniform_among_those_that_may_be_asked(tmp_path, make):
-    """Over many rounds, drawn from the same candidates: groups of five and four, of whose pairs three are asked."""
+def test_random_pairs_are_uniform_among_the_candidates(tmp_path, make):
+    """Draw from the same candidates many times: groups of five and four items, three of whose pairs are planned."""
     store = make(str(tmp_path / "t.db"), n=9, k=3)
     known = take_snapshot(store)
     groups, planned = np.array(list("aaaaabbbb"), dtype=object), np.array([[0, 1], [2, 3], [5, 8]])
@@ -169,10 +167,10 @@ def test_random_pairs_are_uniform_among_those_that_may_be_asked(tmp_path, make):
 
 
 @pytest.mark.parametrize("cap", [1, 2])
-def test_no_item_exceeds_the_cap_by_random_pairs_beside_designed_ones(tmp_path, make, cap):
+def test_random_and_designed_pairs_together_respect_the_cap(tmp_path, make, cap):
     store = make(str(tmp_path / "t.db"), n=30, k=12, max_per_item=cap, random_share=0.4)
     for _ in range(3):
-        planning.plan_round(store)
+        planner.plan_round(store)
     planned, why = take_snapshot(store).planned, np.array(reasons(store))
     assert len(planned) == 48
     assert (why == "random").sum() == 19  # 0.4 of 48, rounded
@@ -180,7 +178,7 @@ def test_no_item_exceeds_the_cap_by_random_pairs_beside_designed_ones(tmp_path, 
         assert np.bincount(planned[at : at + 12].ravel()).max() <= cap
 
 
-def test_the_design_knows_the_random_pairs_of_its_round(tmp_path, make):
+def test_pairs_are_designed_given_the_random_pairs_of_the_round(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=10, k=8, objective="d-optimal", random_share=0.25)
     known, why = take_snapshot(store), np.array(reasons(store))
     drawn, designed = known.planned[why == "random"], known.planned[why == "designed"]
@@ -189,7 +187,7 @@ def test_the_design_knows_the_random_pairs_of_its_round(tmp_path, make):
     assert np.array_equal(designed, expected.pairs)
 
 
-def test_rounds_are_repeatable_and_none_is_like_the_last(target, make):
+def test_rounds_are_reproducible_and_differ_from_the_last(target, make):
     store = make(target, n=12, k=20, random_share=0.5)
     known = take_snapshot(store)
     one, two = (rounds.next_round(known, store.settings) for _ in range(2))
@@ -199,15 +197,15 @@ def test_rounds_are_repeatable_and_none_is_like_the_last(target, make):
     assert not np.array_equal(one.pairs, other.pairs)
 
 
-def test_a_campaign_of_random_pairs_says_so(tmp_path, make):
+def test_pairs_of_the_random_objective_are_marked_as_random(tmp_path, make):
     store = make(str(tmp_path / "t.db"), objective="random")
-    planning.plan_round(store)
+    planner.plan_round(store)
     assert Counter(reasons(store)) == {"random": 20}
 
 
-def test_without_features_other_objectives_design_for_effects_of_items(tmp_path):
+def test_without_features_pairs_are_designed_for_item_effects(tmp_path):
     items, shown = replace(items_of(8), features=items_of(8).features.iloc[:, :0]), [[("text", "x")]] * 8
-    create(str(tmp_path / "t.db"), items, shown, question="?", objective="random", k=5)
+    create_campaign(str(tmp_path / "t.db"), items, shown, question="?", objective="random", k=5)
     with Store(str(tmp_path / "t.db")) as store:
         known = take_snapshot(store)
     known = replace(known, planned=known.planned[:4])
@@ -220,10 +218,10 @@ def test_without_features_other_objectives_design_for_effects_of_items(tmp_path)
             np.testing.assert_allclose(found.gains, expected.gains)
 
 
-def test_the_last_round_has_what_is_left(target, make):
+def test_last_round_has_the_pairs_that_are_left(target, make):
     store = make(target, n=6, k=4, random_share=0.3)
     sizes = [4]
-    while planning.plan_round(store):
+    while planner.plan_round(store):
         sizes.append(len(take_snapshot(store).planned))
     assert sizes == [4, 8, 12, 15]
     assert Counter(reasons(store))["random"] == 5  # 0.3 of 15, rounded

@@ -1,57 +1,79 @@
-"""From figures to sentences."""
+"""Tests of the sentences that advise when to stop."""
 
 from dataclasses import replace
 
 import pytest
 
 from pairsmith.campaign.reporting import advice
-from pairsmith.campaign.reporting.advice import COINS, FAIRLY_SURE, FEW, OPEN, SURE, Figures, Top, advise
-from pairsmith.campaign.reporting.calibration import Measured, SharedPairs, Yardstick
+from pairsmith.campaign.reporting.advice import DOUBT_TO_STOP, DOUBT_TO_STOP_IF_FLAT, MIN_ANSWERS, Figures, Top, advise
+from pairsmith.campaign.reporting.calibration import COIN_FLIPS, UNDECIDED, Calibration, Estimate, SharedPairs
 
-USUAL = Figures(answers=400, doubt=0.15, left=1000, explained=0.6)
-GOOD = Yardstick(Measured(40, 0.7, 0.55, 0.82), 0.74, Measured(40, 0.8, 0.66, 0.89))
-BAD = Yardstick(Measured(40, 0.5, 0.35, 0.65), 0.74, Measured(40, 0.5, 0.36, 0.64))
-ALIKE = SharedPairs(Measured(30, 0.7, 0.52, 0.83), 0.72)
-APART = SharedPairs(Measured(30, 0.5, 0.33, 0.67), 0.72)
-FEW_PAIRS, FEW_SHARED = Yardstick(Measured(11), None, Measured(11)), SharedPairs(Measured(3), None)
-CHECKED = replace(USUAL, yardstick=GOOD, raters=3, shared=ALIKE)
+USUAL = Figures(answers=400, doubt=0.15, open_pairs=1000, explained=0.6)
+GOOD = Calibration(Estimate(40, 0.7, 0.55, 0.82), 0.74, Estimate(40, 0.8, 0.66, 0.89))
+BAD = Calibration(Estimate(40, 0.5, 0.35, 0.65), 0.74, Estimate(40, 0.5, 0.36, 0.64))
+ALIKE = SharedPairs(Estimate(30, 0.7, 0.52, 0.83), 0.72)
+APART = SharedPairs(Estimate(30, 0.5, 0.33, 0.67), 0.72)
+FEW_PAIRS, FEW_SHARED = Calibration(Estimate(11), None, Estimate(11)), SharedPairs(Estimate(3), None)
+CHECKED = replace(USUAL, calibration=GOOD, raters=3, shared_pairs=ALIKE)
 
 
 def ahead(now, then, answers=400, last=800):
-    """A forecast by which doubt falls evenly from now to then, as `outlook.anchor` gives it."""
+    """Return a forecast in which doubt falls evenly from `now` to `then`, as `forecasts.anchor` does."""
     points = [[answers, now, now, now], [last, then - 0.02, then, then + 0.02]]
     return {"from": answers, "points": points, "needed": [[0.1, 180, 120, None], [0.05, None, 350, None]]}
 
 
-def test_it_is_too_early_at_first():
-    for early in (None, replace(USUAL, answers=FEW - 1)):
+def test_no_advice_before_40_answers():
+    for early in (None, replace(USUAL, answers=MIN_ANSWERS - 1)):
         assert advise(early) == {"stop": False, "text": "Too early to tell: advice comes after 40 answers.", "more": []}
 
 
-def test_advice_that_can_never_come_is_not_promised():
-    told = advise(replace(USUAL, answers=18, left=0))
-    assert (told["stop"], told["more"]) == (False, [])
-    assert told["text"].startswith("Every pair has been answered; 18 answers, fewer than 40, do not tell")
-    assert "1 answer, fewer than 40, does not tell" in advise(replace(USUAL, answers=1, left=0))["text"]
+def test_few_answers_to_all_pairs_get_no_promise_of_advice():
+    advised = advise(replace(USUAL, answers=18, open_pairs=0))
+    assert (advised["stop"], advised["more"]) == (False, [])
+    assert advised["text"].startswith(
+        "Every pair has been answered. 18 answers are too few to tell how far to trust the ranking: that takes 40."
+    )
+    assert "1 answer is too few to tell" in advise(replace(USUAL, answers=1, open_pairs=0))["text"]
 
 
 @pytest.mark.parametrize(
     ("figures", "stop", "begins"),
     [
-        ({"doubt": SURE}, True, "You can stop: the chance that two items stand in the wrong order is 5.0%."),
-        ({"doubt": 0.15}, False, "Go on where that is not sure enough: the chance"),
-        ({"doubt": 0.3, "left": 0}, True, "You can stop: every pair has been answered, and the chance"),
-        ({"doubt": SURE, "consistency": COINS}, False, "The answers contradict each other: "),
-        ({"doubt": 0.3, "left": 0, "consistency": COINS}, False, "The answers contradict each other: "),
-        ({"doubt": SURE, "consistency": OPEN}, False, "Go on: nothing shows yet that the answers are better than coin"),
-        ({"doubt": SURE, "yardstick": BAD}, False, "Go on: the model says that the chance"),
-        ({"doubt": SURE, "yardstick": GOOD}, True, "You can stop"),
-        ({"doubt": SURE, "shared": APART}, False, "The raters do not judge alike: the model says that the chance"),
-        ({"left": 0, "consistency": OPEN}, False, "Every pair has been answered: nothing shows yet that the answers"),
-        ({"left": 0, "yardstick": BAD}, False, "Every pair has been answered: the model says that the chance"),
+        ({"doubt": DOUBT_TO_STOP}, True, "You can stop: the chance that two items are in the wrong order is 5.0%."),
+        ({"doubt": 0.15}, False, "Keep going if you need more certainty: the chance"),
+        ({"doubt": 0.3, "open_pairs": 0}, True, "You can stop: every pair has been answered, and the chance"),
+        (
+            {"doubt": DOUBT_TO_STOP, "consistency": COIN_FLIPS},
+            False,
+            "The answers contradict each other as if they were coin flips",
+        ),
+        (
+            {"doubt": 0.3, "open_pairs": 0, "consistency": COIN_FLIPS},
+            False,
+            "The answers contradict each other as if they were coin flips",
+        ),
+        (
+            {"doubt": DOUBT_TO_STOP, "consistency": UNDECIDED},
+            False,
+            "Keep going: nothing shows yet that the answers are better than coin",
+        ),
+        ({"doubt": DOUBT_TO_STOP, "calibration": BAD}, False, "Keep going: the model says that the chance"),
+        ({"doubt": DOUBT_TO_STOP, "calibration": GOOD}, True, "You can stop"),
+        (
+            {"doubt": DOUBT_TO_STOP, "shared_pairs": APART},
+            False,
+            "The raters do not judge alike: the model says that the chance",
+        ),
+        (
+            {"open_pairs": 0, "consistency": UNDECIDED},
+            False,
+            "Every pair has been answered: nothing shows yet that the answers",
+        ),
+        ({"open_pairs": 0, "calibration": BAD}, False, "Every pair has been answered: the model says that the chance"),
     ],
 )
-def test_whether_to_stop(figures, stop, begins):
+def test_advice_whether_to_stop(figures, stop, begins):
     found = advise(replace(CHECKED, **figures))
     assert found["stop"] == stop
     assert found["text"].startswith(begins)
@@ -61,111 +83,113 @@ def test_whether_to_stop(figures, stop, begins):
     ("figures", "ends"),
     [
         (
-            {"raters": 1, "shared": SharedPairs(Measured(0), None)},
-            "5.0%, if everybody judges as this one rater does. This could not be checked (see below). Stop if the"
+            {"raters": 1, "shared_pairs": SharedPairs(Estimate(0), None)},
+            "5.0%, if everybody judges like this one rater. This could not be checked (see below). Stop if the"
             " judgement of one rater is enough.",
         ),
-        ({"shared": FEW_SHARED}, "5.0%, if all raters judge alike. This could not be checked (see below)."),
-        ({"yardstick": FEW_PAIRS}, "5.0%, if the model is right. This could not be checked (see below)."),
+        ({"shared_pairs": FEW_SHARED}, "5.0%, if all raters judge alike. This could not be checked (see below)."),
+        ({"calibration": FEW_PAIRS}, "5.0%, if the model is right. This could not be checked (see below)."),
         (
-            {"shared": FEW_SHARED, "yardstick": FEW_PAIRS},
+            {"shared_pairs": FEW_SHARED, "calibration": FEW_PAIRS},
             "5.0%, if all raters judge alike and the model is right. This could not be checked (see below).",
         ),
         (
-            {"raters": 1, "shared": FEW_SHARED, "yardstick": FEW_PAIRS},
-            "5.0%, if everybody judges as this one rater does and the model is right. This could not be checked (see"
+            {"raters": 1, "shared_pairs": FEW_SHARED, "calibration": FEW_PAIRS},
+            "5.0%, if everybody judges like this one rater and the model is right. This could not be checked (see"
             " below).",
         ),
     ],
 )
-def test_nobody_is_told_to_stop_on_what_was_not_checked(figures, ends):
+def test_unchecked_figures_never_advise_to_stop(figures, ends):
     for begins, more in (
-        ("The chance that two items stand in the wrong order is ", {}),
-        ("Every pair has been answered, and the chance that two items stand in the wrong order is ", {"left": 0}),
+        ("The chance that two items are in the wrong order is ", {}),
+        ("Every pair has been answered, and the chance that two items are in the wrong order is ", {"open_pairs": 0}),
     ):
-        found = advise(replace(CHECKED, doubt=SURE, **figures, **more))
+        found = advise(replace(CHECKED, doubt=DOUBT_TO_STOP, **figures, **more))
         assert not found["stop"]
         assert found["text"] == begins + ends
         assert any("not checked" in sentence for sentence in found["more"])
 
 
-def test_whether_raters_judge_alike_is_said():
-    def told(shared, raters=3):
-        return list(advice.about_raters(replace(USUAL, raters=raters, shared=shared)))
+def test_sentences_about_whether_raters_judge_alike():
+    def sentences(shared_pairs, raters=3):
+        return list(advice.describe_agreement(replace(USUAL, raters=raters, shared_pairs=shared_pairs)))
 
-    assert told(ALIKE) == [
+    assert sentences(ALIKE) == [
         "Of 30 answers to pairs that another rater had answered before, 70% (52% to 83%) agree with that rater; the"
         " model expected 72%."
     ]
-    (apart,) = told(APART)
+    (apart,) = sentences(APART)
     assert apart.endswith("50% (33% to 67%) agree with that rater, fewer than the 72% that the model expected.")
-    assert told(FEW_SHARED) == [
-        "Whether raters judge alike is not checked: too few answers are to pairs that others answered too (3)."
+    assert sentences(FEW_SHARED) == [
+        "Agreement between raters is not checked yet: too few answers (3) are to pairs that others answered before."
     ]
-    assert told(FEW_SHARED, 1) == ["Whether others would agree is not checked: all answers are from one rater."]
-    assert told(None) == []
+    assert sentences(FEW_SHARED, 1) == ["Agreement with other raters is not checked: all answers are from one rater."]
+    assert sentences(None) == []
 
 
-def test_flatness_is_no_reason_to_stop_but_little_more_to_gain_is_where_it_is_fairly_sure():
+def test_little_gain_is_a_reason_to_stop_only_at_a_low_doubt():
     for doubt, then, stop in (
-        (2 * FAIRLY_SURE, 2 * FAIRLY_SURE - 0.001, False),  # flat, and not sure
-        (FAIRLY_SURE, FAIRLY_SURE - 0.001, True),
-        (FAIRLY_SURE, FAIRLY_SURE / 2, False),  # much to gain
+        (2 * DOUBT_TO_STOP_IF_FLAT, 2 * DOUBT_TO_STOP_IF_FLAT - 0.001, False),  # little gain, but a high doubt
+        (DOUBT_TO_STOP_IF_FLAT, DOUBT_TO_STOP_IF_FLAT - 0.001, True),
+        (DOUBT_TO_STOP_IF_FLAT, DOUBT_TO_STOP_IF_FLAT / 2, False),  # much to gain
     ):
-        found = advise(replace(CHECKED, doubt=doubt, outlook=ahead(doubt, then)))
+        found = advise(replace(CHECKED, doubt=doubt, forecast=ahead(doubt, then)))
         assert found["stop"] == stop
         assert "100 more answers would bring it to about" in found["text"]
-    assert not advise(replace(CHECKED, doubt=FAIRLY_SURE))["stop"]  # nobody knows what more would bring
+    assert not advise(replace(CHECKED, doubt=DOUBT_TO_STOP_IF_FLAT))["stop"]  # without a forecast
 
 
-def test_what_more_answers_bring_is_read_off_the_forecast():
-    text = advise(replace(USUAL, outlook=ahead(0.15, 0.07)))["text"]
+def test_gain_of_more_answers_is_read_off_the_forecast():
+    text = advise(replace(USUAL, forecast=ahead(0.15, 0.07)))["text"]
     assert text.endswith("15.0%; 100 more answers would bring it to about 13.0% (12.5% to 13.5%).")
     assert "would bring" not in advise(USUAL)["text"]
 
 
-def test_how_many_more_for_which_doubt():
-    (told,) = advice.about_more(replace(USUAL, outlook=ahead(0.15, 0.07)))
-    assert told == "More answers: doubt of 10% takes about 180 (120 to more than 400); 5% takes more than 400."
+def test_sentences_about_answers_needed_for_each_doubt():
+    (needed,) = advice.describe_forecast(replace(USUAL, forecast=ahead(0.15, 0.07)))
+    assert needed == (
+        "More answers needed to bring down the doubt: about 180 (120 to more than 400) for 10%; more than 400 for 5%."
+    )
     pending = replace(USUAL, forecast_pending=True)
-    assert list(advice.about_more(pending)) == ["What more answers would bring is being computed."]
-    assert list(advice.about_more(replace(pending, consistency=COINS))) == []
-    assert list(advice.about_more(replace(USUAL, consistency=COINS, outlook=ahead(0.15, 0.07)))) == []
-    assert list(advice.about_more(USUAL)) == []
+    assert list(advice.describe_forecast(pending)) == ["What more answers would bring is being computed."]
+    assert list(advice.describe_forecast(replace(pending, consistency=COIN_FLIPS))) == []
+    assert list(advice.describe_forecast(replace(USUAL, consistency=COIN_FLIPS, forecast=ahead(0.15, 0.07)))) == []
+    assert list(advice.describe_forecast(USUAL)) == []
 
 
-def test_what_is_known_of_random_pairs_is_said():
-    def told(yardstick):
-        return list(advice.about_trust(replace(USUAL, yardstick=yardstick)))
+def test_sentences_about_calibration():
+    def sentences(calibration):
+        return list(advice.describe_calibration(replace(USUAL, calibration=calibration)))
 
-    assert told(GOOD) == [
-        "Of 40 random pairs 70% (55% to 82%) were answered as the model had foretold; it expected 74%."
+    assert sentences(GOOD) == [
+        "The model predicted 70% (55% to 82%) of the answers to 40 random pairs; it expected 74%."
     ]
-    assert "fewer than the 74% it expected: it is surer than it should be" in told(BAD)[0]
-    few = Yardstick(Measured(7), None, Measured(7))
-    assert told(few) == ["Whether these figures are true is not checked: there are too few random pairs yet (7)."]
-    assert told(None) == []
+    assert "fewer than the 74% it expected: it is surer than it should be" in sentences(BAD)[0]
+    few = Calibration(Estimate(7), None, Estimate(7))
+    assert sentences(few) == ["These figures are not checked yet: there are too few random pairs (7)."]
+    assert sentences(None) == []
 
 
-def test_the_best_the_features_and_the_odd_ones():
+def test_sentences_about_items_and_features():
     figures = replace(
         USUAL,
         top=Top(10, 7.34, ["a", "b"]),
         uncertain=[("x", 3, 40), ("y", 7, 30)],
-        untouched=1,
+        never_compared=1,
         disputed=[("z", 5, 9)],
     )
     assert advise(figures)["more"] == [
-        "Of the 10 items shown first, 7.3 are expected to be among the true 10 best. Surely among them: a and b.",
-        "Features explain 60% of how scores differ; the rest is the items' own.",
-        "1 item was not compared by anybody yet.",
+        "Of the first 10 items, about 7.3 are among the true 10 best. Almost certainly among them: a and b.",
+        "Features explain 60% of how scores differ; the rest is particular to each item.",
+        "1 item has not been compared by anybody yet.",
         "Most uncertain: x (rank 3 to 40) and y (rank 7 to 30).",
-        "Most disputed, by answers against what all others say: z (5 of 9 answers).",
+        "Most disputed, by the number of answers that contradict all others: z (5 of 9 answers).",
     ]
-    (hardly,) = advice.about_features(replace(USUAL, explained=0.03))
+    (hardly,) = advice.describe_features(replace(USUAL, explained=0.03))
     assert "hardly anything" in hardly
-    assert list(advice.about_features(replace(USUAL, explained=None))) == []
-    (none,) = advice.about_top(replace(USUAL, top=Top(10, 3.0, [])))
-    assert none.endswith("None of them is among them for sure.")
-    (groups,) = advice.about_top(replace(USUAL, groups=(12, 5)))
-    assert groups == "In 5 of 12 groups the item shown first is the best with 90% probability or more."
+    assert list(advice.describe_features(replace(USUAL, explained=None))) == []
+    (none,) = advice.describe_top(replace(USUAL, top=Top(10, 3.0, [])))
+    assert none.endswith("None of them is almost certain to be.")
+    (groups,) = advice.describe_top(replace(USUAL, groups=(12, 5)))
+    assert groups == "In 5 of 12 groups, the first item is the best with 90% probability or more."

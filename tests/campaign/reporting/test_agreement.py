@@ -1,4 +1,4 @@
-"""Programs against people."""
+"""Tests of how far programs agree with people."""
 
 from statistics import NormalDist
 
@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from pairsmith.campaign.reporting.agreement import LEVEL, judges_against_people, wilson
+from pairsmith.campaign.reporting.agreement import INTERVAL_LEVEL, judges_against_people, wilson
 from pairsmith.campaign.store.schema import CHANGED
 
 
 def answers(*rows):
-    """(rater, program, pair, outcome) each."""
+    """Return a table of answers from rows of (rater, program, pair, outcome)."""
     table = pd.DataFrame(rows, columns=["rater", "program", "second", "outcome"])
     return table.assign(first=0, program=table["program"].astype(bool), comment="")
 
@@ -37,7 +37,7 @@ def test_pairs_answered_differently_from_each_side_are_left_out_and_counted():
     given = answers(
         ("bot", True, 1, 1), ("ann", False, 1, 1),
         ("bot", True, 2, 0), ("ann", False, 2, 1), ("ben", False, 2, -1),  # changed with the side
-        ("bot", True, 3, 0), ("ann", False, 3, 0),  # changed with the side, too: that people say so is no agreement
+        ("bot", True, 3, 0), ("ann", False, 3, 0),  # changed with the side, too: a tie by people is no agreement
         ("bot", True, 4, 0), ("ann", False, 4, 1),  # a tie of its own
         ("bot", True, 5, 0),  # changed; nobody else
     )  # fmt: skip
@@ -49,22 +49,22 @@ def test_pairs_answered_differently_from_each_side_are_left_out_and_counted():
     assert row["agrees"] is row["low"] is row["high"] is None
 
 
-def test_without_programs_there_is_nothing_to_say():
+def test_no_rows_without_both_programs_and_people():
     assert judges_against_people(answers(("ann", False, 1, 1))) == []
     assert judges_against_people(answers(("bot", True, 1, 1))) == []
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 5), (7, 10), (40, 40), (55, 100)])
-def test_wilson_is_where_the_share_is_just_not_refuted(right, count):
-    """Its ends are the p with |share - p| = z sqrt(p (1 - p) / n)."""
-    share, z = right / count, NormalDist().inv_cdf((1 + LEVEL) / 2)
+def test_wilson_ends_are_just_not_rejected(right, count):
+    """The ends are the p with |share - p| = z sqrt(p (1 - p) / n)."""
+    share, z = right / count, NormalDist().inv_cdf((1 + INTERVAL_LEVEL) / 2)
     for p in wilson(share, count):
         if 0 < p < 1:
             assert abs(share - p) == pytest.approx(z * np.sqrt(p * (1 - p) / count))
 
 
-def test_wilson_covers_about_as_often_as_it_says():
+def test_wilson_covers_about_as_often_as_its_level():
     for p in (0.5, 0.8, 0.95):
         chance = binom.pmf(np.arange(51), 50, p)
         covers = [low <= p <= high for low, high in (wilson(k / 50, 50) for k in range(51))]
-        assert chance[covers].sum() == pytest.approx(LEVEL, abs=0.07)  # shares are of whole pairs
+        assert chance[covers].sum() == pytest.approx(INTERVAL_LEVEL, abs=0.07)  # shares of whole pairs are discrete

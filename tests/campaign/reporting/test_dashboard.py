@@ -1,34 +1,34 @@
-"""The figures of the dashboard, its columns, and the reports kept for it."""
+"""Tests of the dashboard's figures and columns, and of stored reports."""
 
 import re
 
 from pairsmith.campaign.answering import corrections, goals, leases
-from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.planning import planner as planning
+from pairsmith.campaign.people import invites
+from pairsmith.campaign.planning import planner
 from pairsmith.campaign.reporting import browse, dashboard
 from pairsmith.campaign.reporting.report import make_report
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.raters import LOCAL
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import Clock, answer_next, answers_of
 
 
-def test_the_numbers_are_those_of_what_happened(target, make):
+def test_figures_count_what_happened(target, make):
     clock = Clock()
     store = make(target, n=8, k=6, clock=clock)
-    me = people.local_person(store)
+    me = invites.local_person(store)
     for choice in ("left", "tie", "skip", "right"):
         answer_next(store, choice)
     leases.undo(store, me, leases.progress(store, me)["undo"])
     clock.now += 3601
-    answer_next(store, "left")  # the one that was taken back
-    assert planning.plan_round(store)
+    answer_next(store, "left")  # the pair that was taken back
+    assert planner.plan_round(store)
     assert dashboard.count(store) == {
         "answers": 3, "last_hour": 1, "skipped": 1, "undone": 1, "planned": 12, "complete": 3, "rounds": 2,
     }  # fmt: skip
 
 
-def test_the_page_has_a_place_for_each_figure_and_column(api):
+def test_page_shows_each_figure_and_column(api):
     shown = {key for figure in dashboard.FIGURES for key in (figure.key, figure.out_of) if key}
     assert shown == dashboard.count(api.store).keys()
     assert shown <= api.get("/api/dashboard").json().keys()
@@ -47,7 +47,7 @@ def test_the_page_has_a_place_for_each_figure_and_column(api):
     assert {shown.format for shown in built} <= set(re.findall(r"^  (\w+):", known, re.MULTILINE))
 
 
-def test_reports_are_kept_one_at_a_time(target, make):
+def test_only_the_last_report_is_kept(target, make):
     store = make(target)
     empty = {key: value for key, value in dashboard.EMPTY_REPORT.items() if key != "ranking"}
     assert dashboard.last_report(store) == empty
@@ -55,18 +55,18 @@ def test_reports_are_kept_one_at_a_time(target, make):
     assert dashboard.last_problem(store) == ""
     for number in (1, 2):
         dashboard.save_report(store, {"answers": number, "ranking": [[number]]})
-        dashboard.save_memory(store, {"doubts": {}}, {"from": number})
+        dashboard.save_state(store, {"doubts": {}}, {"from": number})
         dashboard.save_problem(store, f"no room {number}")
-    assert dashboard.last_report(store) == empty | {"answers": 2}  # as of an earlier version
+    assert dashboard.last_report(store) == empty | {"answers": 2}  # missing parts are empty
     assert dashboard.last_ranking(store) == [[2]]
-    assert dashboard.last_memory(store) == ({"doubts": {}}, {"from": 2})
+    assert dashboard.last_state(store) == ({"doubts": {}}, {"from": 2})
     assert dashboard.last_problem(store) == "no room 2"
     dashboard.save_problem(store, "")
     assert dashboard.last_problem(store) == ""
 
 
-def test_advice_is_withdrawn_after_a_correction_and_after_many_more_answers(target, make):
-    """A report of 60 answers is for the next 25; one of 200, for the next 50. A pause corrects nothing."""
+def test_advice_is_withdrawn_after_corrections_and_many_more_answers(target, make):
+    """A report of 60 answers holds for the next 25, and one of 200 for the next 50. A pause corrects nothing."""
     store = make(target, n=8, k=4)
     report = {"answers": 60, "outlook": {"points": []}, "advice": {"stop": True, "text": "You can stop.", "more": []}}
 
@@ -82,7 +82,7 @@ def test_advice_is_withdrawn_after_a_correction_and_after_many_more_answers(targ
         assert outdated["outlook"] is None
         assert not outdated["advice"]["stop"]
     assert outdated["advice"]["text"] == (
-        "Being computed again: the figures below are of 200 answers, and there are 250 answers now."
+        "Being computed again: the figures below are from 200 answers, and there are 250 answers now."
     )
     goals.act(store, "pause")
     assert shown(60)["advice"]["stop"]
@@ -91,13 +91,13 @@ def test_advice_is_withdrawn_after_a_correction_and_after_many_more_answers(targ
     corrections.exclude(store, LOCAL)
     assert shown(60)["advice"] == {
         "stop": False,
-        "text": "Being computed again: the figures below are of 60 answers, and what counts was corrected since.",
+        "text": "Being computed again: the figures below are from 60 answers, and there were corrections since.",
         "more": [],
     }
     assert shown(60, revision=take_snapshot(store).revision)["advice"]["stop"]
 
 
-def test_revisions_tell_corrections_apart(target, make):
+def test_each_correction_has_its_own_revision(target, make):
     store = make(target, n=8, k=4)
     answer_next(store)
     with store.reading() as connection:
@@ -114,18 +114,18 @@ def test_revisions_tell_corrections_apart(target, make):
     assert seen == sorted(set(seen))
 
 
-def test_changes_are_noticed(target, make):
+def test_changes_differ_after_each_event(target, make):
     store = make(target, n=8, k=4)
     seen = [dashboard.changes(store)]
-    me = people.local_person(store)
+    me = invites.local_person(store)
     for change in (
         lambda: answer_next(store),
         lambda: leases.undo(store, me, leases.progress(store, me)["undo"]),
         lambda: add_answers(store, answers_of([(0, 1)])),
-        lambda: planning.plan_round(store),
+        lambda: planner.plan_round(store),
     ):
         change()
         seen.append(dashboard.changes(store))
     assert len(set(seen)) == 5
-    leases.next_pair(store, me)  # to be shown a pair changes nothing that is reported
+    leases.next_pair(store, me)  # handing out a pair changes no report
     assert dashboard.changes(store) == seen[-1]

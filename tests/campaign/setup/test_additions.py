@@ -1,4 +1,4 @@
-"""Items added to a campaign that has begun."""
+"""Add items to a campaign."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def more(count=4, **columns):
     return Path("more.csv")
 
 
-def test_they_are_in_the_next_round_of_who_has_it_open(target, run):
+def test_added_items_are_in_the_next_round_of_an_open_store(target, run):
     assert run("campaign", "create", target, *CREATE[3:], *SHOW)[0] == 0
     with Store(target) as store:
         plan = planning.Planner(store)
@@ -75,7 +75,7 @@ def test_ids_must_be_new_and_nothing_is_added_otherwise(run):
         ({"f_1": np.nan}, "column 'f_1'"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_added(run, folder, columns, told):
+def test_unfit_tables_are_refused_and_nothing_is_added(run, folder, columns, told):
     (folder.parent / "outside.png").write_bytes(PNG)
     run(*CREATE, *SHOW)
     code, _, err = run("campaign", "add", "c.db", str(more(**columns)))
@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_added(run, folder, colu
         assert len(store.items.names) == 8
 
 
-def test_a_column_that_is_missing_is_named(run):
+def test_a_missing_column_is_named(run):
     run(*CREATE)
     Path("few.csv").write_text("id,f_1\nz,1\n")
     code, _, err = run("campaign", "add", "c.db", "few.csv")
@@ -106,7 +106,7 @@ def test_the_recipe_of_the_first_items_makes_their_features(run):
         assert store.parts(6) == [("text", texts[2])]
 
 
-def test_an_item_that_was_asked_for_before_it_was_there_is_seen_once_it_is(run):
+def test_an_item_requested_before_it_was_added_is_seen_afterwards(run):
     run(*CREATE, "--show", "image:path", "--show", "text:note")
     with Store("c.db") as store, client_of(store) as api:
         assert api.get("/media/8/0").status_code == 404
@@ -114,7 +114,7 @@ def test_an_item_that_was_asked_for_before_it_was_there_is_seen_once_it_is(run):
         assert api.get("/media/8/0").status_code == 200
 
 
-def test_where_it_is_not_known_what_is_shown_it_is_asked(target, make):
+def test_a_campaign_without_a_table_needs_show(target, make):
     store = make(target, d=2, parts=[[("text", "words")]] * 12)
     with pytest.raises(ValueError, match="--show; this campaign shows text"):
         add_items(store, more(f_0=1.0))

@@ -1,4 +1,4 @@
-"""Campaigns made, from tables and whole."""
+"""Campaigns are made from tables, whole or not at all."""
 
 import json
 import os
@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 
 from pairsmith.campaign.answering import leases
+from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import planner as planning
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
-from pairsmith.campaign.setup.create import create, read_items_and_parts
+from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.setup.demo import png
 from pairsmith.campaign.store import database
 from pairsmith.campaign.store.database import CampaignError
@@ -36,38 +37,39 @@ def test_creation_is_whole_or_not_at_all(target, make, tmp_path, monkeypatch):
     items = items_of()
     shown = [[("text", "x")]] * 12
     with pytest.raises(ValueError, match="question is empty"):
-        create(target, items, shown, question=" ", k=3)
+        create(target, items, shown, CampaignOptions([" "], k=3))
     monkeypatch.setattr("pairsmith.campaign.setup.create.pairs_to_ask", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        create(target, items, shown, question="?", k=3)
+        create(target, items, shown, CampaignOptions(["?"], k=3))
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == []
     if "postgresql" not in target:  # and where somebody was faster, theirs stays
         made = database.create
         monkeypatch.setattr(database, "create", lambda *given: (made(*given), Path(target).write_text("theirs")))
         with pytest.raises(CampaignError, match="exists already"):
-            create(target, items, shown, question="?", k=3)
+            create(target, items, shown, CampaignOptions(["?"], k=3))
         monkeypatch.undo()
         assert Path(target).read_text() == "theirs"
         Path(target).unlink()
         assert list(tmp_path.iterdir()) == []
     make(target)
     with pytest.raises(CampaignError, match="already"):
-        create(target, items, shown, question="?", k=3)
+        create(target, items, shown, CampaignOptions(["?"], k=3))
 
 
 ON_SMALL_DISKS = """
 import json, os, resource, shutil, subprocess, sys
 from pathlib import Path
 from support.campaigns import items_of
-from pairsmith.campaign.create import create
-from pairsmith.campaign.snapshot import take_snapshot
-from pairsmith.campaign.store import Store
+from pairsmith.campaign.options import CampaignOptions
+from pairsmith.campaign.setup.create import create
+from pairsmith.campaign.store.snapshot import take_snapshot
+from pairsmith.campaign.store.store import Store
 
 folder, mounted = Path(sys.argv[1]), sys.argv[2] == "mount"
 items = items_of(300, 40)
-call = {"question": "?", "k": 200}
-create(str(folder / "whole.db"), items, [[("text", 500 * "x")]] * 300, **call)
+options = CampaignOptions(["?"], k=200)
+create(str(folder / "whole.db"), items, [[("text", 500 * "x")]] * 300, options)
 size = os.path.getsize(folder / "whole.db")
 os.remove(folder / "whole.db")
 for share in (0.05, 0.5, 0.9, 1.0, 1.1, 1.3, 1.6, 2.0, 3.0):
@@ -77,7 +79,7 @@ for share in (0.05, 0.5, 0.9, 1.0, 1.1, 1.3, 1.6, 2.0, 3.0):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(share * size), resource.RLIM_INFINITY))
     told = ""
     try:
-        create(str(folder / "c.db"), items, [[("text", 500 * "x")]] * 300, **call)
+        create(str(folder / "c.db"), items, [[("text", 500 * "x")]] * 300, options)
     except ValueError as error:
         told = str(error)
     left = sorted(os.listdir(folder))
@@ -147,7 +149,7 @@ def test_create_from_a_table(run):
     store.close()
 
 
-def test_files_lie_in_one_folder_that_is_named_once(run, folder, tmp_path_factory):
+def test_files_outside_the_folder_are_refused(run, folder, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     (outside / "x.png").write_bytes(PNG)
     for named in (str(outside / "x.png"), "link.png"):
@@ -169,11 +171,11 @@ def test_files_lie_in_one_folder_that_is_named_once(run, folder, tmp_path_factor
             with client_of(store) as api:
                 assert api.get("/media/5/0").content == PNG
         Path("c.db").unlink()
-    assert "--media nowhere: there is no such folder" in run(*CREATE, "--media", "nowhere")[2]
+    assert "--media nowhere does not exist" in run(*CREATE, "--media", "nowhere")[2]
     assert "which lies outside" in run(*CREATE, "--show", "image:path", "--media", str(outside))[2]
 
 
-def test_files_that_are_not_what_they_claim_are_named(run, folder):
+def test_a_file_of_another_type_than_its_ending_is_named(run, folder):
     (folder / "pictures" / "3.png").write_text("root:x:0:0")
     code, _, err = run(*CREATE, "--show", "image:path")
     assert (code, err.count("\n")) == (2, 1)
@@ -183,7 +185,7 @@ def test_files_that_are_not_what_they_claim_are_named(run, folder):
     assert "3.png', which is not there, or cannot be read" in run(*CREATE, "--show", "image:path")[2]
 
 
-def test_addresses_are_no_files(run, folder):
+def test_web_addresses_are_refused(run, folder):
     items = pd.read_csv("items.csv")
     items.loc[2, "path"] = "https://example.org/a.png"
     items.to_csv("odd.csv", index=False)
@@ -195,13 +197,6 @@ def test_addresses_are_no_files(run, folder):
         assert (made[0], told in made[2], made[2].count("\n")) == (2, True, 1), made
 
 
-def test_features_are_the_columns_that_are_not_shown(folder):
-    pd.read_csv("items.csv").drop(columns=["path", "prompt"]).to_csv("few.csv", index=False)
-    items, shown, _ = read_items_and_parts(folder / "few.csv", ["text:note"])
-    assert list(items.features.columns) == ["f_1", "f_2"]
-    assert shown[0] == [("text", "note <b>0</b>")]
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -210,7 +205,7 @@ def test_features_are_the_columns_that_are_not_shown(folder):
         (["--show", "image:note"], "use .png"),
         (["--answers-per-pair", "0"], "--answers-per-pair must be at least 1"),
         (["--answers-per-pair", "many"], "--answers-per-pair 'many' is neither a number, such as 3, nor auto"),
-        (["--answers-per-pair", "auto", "--objective", "entropy"], "give a number for 'entropy'"),
+        (["--answers-per-pair", "auto", "--objective", "entropy"], "auto needs objective 'order', got 'entropy'"),
         (["--random-share", "1.1"], "--random-share must be between 0 and 1, such as 0.1 for one pair in ten, got 1.1"),
         (["--random-share", "nan"], "--random-share must be between 0 and 1"),
         (["--no-features"], "--no-features leaves nothing for --features"),
@@ -267,10 +262,10 @@ def test_a_campaign_without_features_from_its_first_pair_to_its_ranking(run, fol
     assert "18 answers, 18 of them new" in run("campaign import d.db answers.csv")[1]
 
 
-def test_without_features_only_what_knows_effects_designs_rounds(run, folder):
+def test_without_features_only_criteria_of_item_effects_design_rounds(run, folder):
     code, _, err = run(*WITHOUT, "--objective", "d-optimal")
     assert (code, err.count("\n")) == (2, 1)
-    assert "--objective='d-optimal' designs by features, and there are none; leave it out" in err
+    assert "--objective d-optimal designs by features, and there are none; leave it out" in err
     assert run(*WITHOUT, "--objective", "random")[0] == 0
     pd.DataFrame({"id": ["a", "b"], "sound": ["a.mp3", "b.mp3"]}).to_csv("sounds.csv", index=False)
     code, _, err = run("campaign create s.db --items sounds.csv --question Which? --show audio:sound")
@@ -287,7 +282,7 @@ def test_a_table_of_ids_is_enough(run, folder):
     )
 
 
-def test_what_features_do_not_tell_apart_is_said(run, folder):
+def test_items_that_share_features_are_counted(run, folder):
     items = pd.read_csv("items.csv")
     items.loc[[1, 4], ["f_1", "f_2"]] = items.loc[0, ["f_1", "f_2"]].to_numpy(dtype=float)
     items.to_csv("items.csv", index=False)
@@ -298,7 +293,7 @@ def test_what_features_do_not_tell_apart_is_said(run, folder):
     assert run("campaign", "create", "d.db", *CREATE[3:])[1].splitlines()[0] == said
 
 
-def test_images_that_are_shown_become_features_where_nothing_is_said(run, folder):
+def test_shown_images_become_features_by_default(run, folder):
     rng = np.random.default_rng(0)
     for row in range(8):
         (folder / f"pictures/{row}.png").write_bytes(png(rng.random((8, 8)), 40))
@@ -310,7 +305,7 @@ def test_images_that_are_shown_become_features_where_nothing_is_said(run, folder
         assert store.items.features.shape[1] > 0
 
 
-def test_labels_are_kept_as_plus_and_minus_one(run):
+def test_labels_are_stored_as_plus_and_minus_one(run):
     for name, labels, better in (
         ("words", ["high", "low"], ["--better", "high"]),
         ("numbers", [2, 1], []),
@@ -341,7 +336,7 @@ def test_labels_are_kept_as_plus_and_minus_one(run):
     assert not Path("c.db").exists()
 
 
-def test_places_that_cannot_be(run, folder):
+def test_impossible_places_are_refused(run, folder):
     (folder / "c.db").write_text("mine")
     assert "exists already" in run(*CREATE)[2]
     assert (folder / "c.db").read_text() == "mine"
@@ -362,7 +357,7 @@ def test_places_that_cannot_be(run, folder):
     assert Path("mine.csv").read_text() == "id\na\n"
 
 
-def test_the_item_with_the_word_is_blamed_not_the_first_one(run):
+def test_a_word_among_numbers_is_reported_with_its_item(run):
     items = pd.read_csv("items.csv")
     items["f_1"] = [*items["f_1"][:5], "oops", *items["f_1"][6:]]
     items.to_csv("items.csv", index=False)

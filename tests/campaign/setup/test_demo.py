@@ -1,4 +1,4 @@
-"""The campaign to try."""
+"""The demo campaigns."""
 
 from io import BytesIO
 
@@ -33,7 +33,7 @@ def test_the_demo_shows_digits_and_compares_their_pixels(tmp_path):
     assert len(snapshot.planned) == 5
 
 
-def test_ink_is_dark_and_paper_white():
+def test_png_draws_dark_ink_on_white_paper():
     ink = np.zeros((8, 8))
     ink[:, 4:] = 1
     picture = Image.open(BytesIO(png(ink)))

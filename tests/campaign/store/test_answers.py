@@ -1,4 +1,4 @@
-"""Answers added from elsewhere."""
+"""Load and add answers."""
 
 import numpy as np
 import pandas as pd
@@ -8,8 +8,7 @@ import sqlalchemy as sa
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.store.answers import add as add_answers
-from pairsmith.campaign.store.answers import weights
+from pairsmith.campaign.store.answers import add_answers, strength_weights
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from support.campaigns import Clock, answers_of, invite_people
@@ -30,7 +29,7 @@ def test_one_file_imported_by_two_at_once_counts_once(target, make, monkeypatch)
     two.close()
 
 
-def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
+def test_imported_answers_lower_the_answers_wanted(target, make):
     store = make(target, answers_per_pair=3, k=4)
     planned = tuple(map(int, take_snapshot(store).planned[0]))
     elsewhere = next(
@@ -49,7 +48,7 @@ def test_imports_are_counted_timed_and_lower_what_is_wanted(target, make):
     assert dashboard.count(store)["answers"] == 3
 
 
-def test_answers_say_why_their_pairs_were_asked(target, make):
+def test_each_answer_has_the_reason_its_pair_was_asked(target, make):
     """As it was when the pair was shown, whatever happens to the pair afterwards."""
     store = make(target, n=20, k=8, random_share=0.5, answers_per_pair=2)
     anna, ben = invite_people(store, 2)
@@ -74,7 +73,7 @@ def test_answers_say_why_their_pairs_were_asked(target, make):
     assert given.loc[given["elsewhere"], "why"].tolist() == ["imported", "imported"]
 
 
-def test_an_abandoned_pair_is_taken_up_for_the_reason_that_it_is_asked_now(tmp_path, make):
+def test_an_abandoned_pair_is_taken_up_for_its_newest_reason(tmp_path, make):
     clock = Clock()
     store = make(str(tmp_path / "t.db"), random_share=0, clock=clock)
     (anna,) = invite_people(store, 1)
@@ -89,7 +88,7 @@ def test_an_abandoned_pair_is_taken_up_for_the_reason_that_it_is_asked_now(tmp_p
 
 
 @pytest.mark.parametrize("much", [1, 3, 7])
-def test_grades_weigh_as_the_cumulative_logit_model_says(much):
+def test_strength_weights_are_the_scores_of_the_cumulative_logit_model(much):
     """Of ten answers so many "much": what is learned from each beside a plain answer, by numeric derivatives."""
 
     def logit(x):
@@ -102,7 +101,7 @@ def test_grades_weigh_as_the_cumulative_logit_model_says(much):
     ]
     strengths = much * ["much"] + (10 - much) * ["slightly"] + ["", "much"]
     given = pd.DataFrame({"strength": strengths, "rater": 11 * ["anna"] + ["ben"]})
-    found = weights(given)
+    found = strength_weights(given)
     np.testing.assert_allclose(found[0], learned[1] / learned[0], rtol=1e-6)
     np.testing.assert_allclose(found[9], learned[2] / learned[0], rtol=1e-6)
     np.testing.assert_allclose(found[:10].mean(), 1)  # no more is claimed than without grades

@@ -10,10 +10,10 @@ from pairsmith.campaign.store import backup
 from pairsmith.campaign.store.database import CampaignError
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
-from support.campaigns import answer_next, version_1
+from support.campaigns import answer_next
 
 
-def test_a_copy_has_what_is_still_in_the_log(tmp_path, make):
+def test_a_copy_includes_the_write_ahead_log(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
     for _ in range(5):
         answer_next(store)
@@ -48,7 +48,7 @@ def test_copies_made_while_people_answer_are_whole(tmp_path, make):
     assert backup.copy(store.target, tmp_path / "copy.db", force=True)[1] == 60
 
 
-def test_nothing_is_overwritten_unasked(tmp_path, make, run):
+def test_files_are_overwritten_only_with_force(tmp_path, make, run):
     store = make(str(tmp_path / "t.db"))
     (tmp_path / "there.db").write_text("precious")
     for name, words in {
@@ -66,16 +66,20 @@ def test_nothing_is_overwritten_unasked(tmp_path, make, run):
     assert out == f"Wrote {tmp_path}/there.db: 12 items, 0 answers. It was read again, and is whole.\n"
 
 
-def test_an_old_campaign_is_copied_as_it_is(tmp_path):
-    version_1(str(tmp_path / "old.db"), [(0, 1, 1, 0)])
-    assert backup.copy(str(tmp_path / "old.db"), tmp_path / "copy.db") == (4, 1)
-    for name in ("old.db", "copy.db"):
+def test_a_campaign_of_another_version_is_copied_as_it_is(tmp_path, make):
+    store = make(str(tmp_path / "other.db"))
+    answer_next(store)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE campaign SET version = 7")
+    store.close()
+    assert backup.copy(str(tmp_path / "other.db"), tmp_path / "copy.db") == (12, 1)
+    for name in ("other.db", "copy.db"):
         with sqlite3.connect(tmp_path / name) as connection:
-            assert connection.execute("SELECT version FROM campaign").fetchone() == (1,)
+            assert connection.execute("SELECT version FROM campaign").fetchone() == (7,)
         connection.close()
 
 
-def test_what_cannot_be_copied_is_said(tmp_path, make):
+def test_a_campaign_that_cannot_be_copied_is_an_error(tmp_path, make):
     with pytest.raises(CampaignError, match="pg_dump"):
         backup.copy("postgresql://me:secret@nowhere/x", tmp_path / "copy.db")
     with pytest.raises(CampaignError, match="there is no such campaign"):

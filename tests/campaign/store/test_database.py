@@ -1,4 +1,4 @@
-"""Databases in trouble: one line, and no harm."""
+"""Databases in trouble cause one-line errors, and no harm."""
 
 import os
 import shutil
@@ -61,7 +61,7 @@ def unharmed(path, what):
     assert Path(path).read_bytes() == before
 
 
-def test_what_is_no_campaign_is_refused_and_left_alone(tmp_path):
+def test_other_files_are_refused_and_left_alone(tmp_path):
     with pytest.raises(CampaignError, match="no such campaign"):
         Store(str(tmp_path / "nothing.db"))
     assert not (tmp_path / "nothing.db").exists()
@@ -95,8 +95,8 @@ def test_a_newer_version_is_refused_and_left_alone(target, make):
         Store(target)
 
 
-def test_a_locked_file_says_so(tmp_path, make, monkeypatch):
-    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+def test_a_locked_file_is_one_line(tmp_path, make, monkeypatch):
+    monkeypatch.setattr(database, "_TIMEOUT", 0.2)
     store = make(str(tmp_path / "t.db"))
     person = people.local_person(store)
     lease = leases.next_pair(store, person)
@@ -109,7 +109,7 @@ def test_a_locked_file_says_so(tmp_path, make, monkeypatch):
     assert leases.answer(store, person, lease.token, "left")
 
 
-def test_a_full_disk_says_so_and_loses_nothing(tmp_path, make):
+def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=40, k=300)
     person = people.local_person(store)
     sa.event.listen(store.engine, "begin", lambda c: c.exec_driver_sql("PRAGMA max_page_count=1"))  # as small as it is
@@ -129,7 +129,7 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path, make):
     with_room.close()
 
 
-def test_a_read_only_file_says_so(make):
+def test_a_read_only_file_is_one_line(make):
     folder = Path(tempfile.mkdtemp())
     make(str(folder / "t.db")).close()
     (folder / "t.db").chmod(0o444)
@@ -163,7 +163,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused(new_database, make, e
 
 
 @pytest.mark.parametrize("level", ["repeatable read", "serializable"])
-def test_a_writer_sees_what_the_one_before_wrote_whatever_the_defaults_are(new_database, make, level):
+def test_a_writer_sees_the_previous_write_under_any_default_isolation(new_database, make, level):
     store = make(new_database(setting=f"SET default_transaction_isolation = '{level}'"))
     failed = []
 
@@ -187,8 +187,8 @@ def test_a_writer_sees_what_the_one_before_wrote_whatever_the_defaults_are(new_d
         assert set(connection.execute(sa.select(schema.items.c.lean)).scalars()) == {2}
 
 
-def test_a_writer_that_hangs_does_not_stop_the_others_for_ever(new_database, make, monkeypatch):
-    monkeypatch.setattr(database, "_PATIENCE", 1)
+def test_a_hanging_writer_does_not_block_the_others_for_ever(new_database, make, monkeypatch):
+    monkeypatch.setattr(database, "_TIMEOUT", 1)
     target = new_database()
     store = make(target)
     with store.writing(), pytest.raises(CampaignError, match="locked by another program"):
@@ -197,7 +197,7 @@ def test_a_writer_that_hangs_does_not_stop_the_others_for_ever(new_database, mak
 
 
 @pytest.mark.parametrize("options", ["default_transaction_read_only%3Don", "role%3Dpg_read_all_data"])
-def test_a_database_that_cannot_be_written_to_says_so_and_is_read(new_database, make, options):
+def test_a_read_only_database_can_be_read(new_database, make, options):
     target = new_database()
     make(target)
     with pytest.raises(CampaignError, match="cannot be written to; grant"):
@@ -206,10 +206,10 @@ def test_a_database_that_cannot_be_written_to_says_so_and_is_read(new_database, 
         assert len(take_snapshot(store).planned) == 10
 
 
-def test_equal_answers_stand_in_the_order_in_which_they_came(target, make):
+def test_answers_of_the_same_time_are_loaded_in_order_of_arrival(target, make):
     store = make(target)
     outcomes = [1, -1, 0, 1, 1, -1] * 20
-    answers.add(store, answers_of([(0, 1)] * len(outcomes), outcome=outcomes, at=1_600_000_000_000_000))
+    answers.add_answers(store, answers_of([(0, 1)] * len(outcomes), outcome=outcomes, at=1_600_000_000_000_000))
     with store.writing() as connection:  # PostgreSQL moves rows that are changed
         connection.execute(sa.update(schema.leases).where(schema.leases.c.id < 9).values(again=True))
     assert take_snapshot(store).answers["outcome"].tolist() == outcomes
@@ -231,7 +231,7 @@ def _show(picture):
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_a_look_at_a_file_that_is_open_does_not_drop_its_locks(tmp_path, make, look):
+def test_inspecting_an_open_file_does_not_drop_its_locks(tmp_path, make, look):
     """Without its locks, another process would take the campaign for closed, and remove its log at the end."""
     for link in ("link.db", "other name", "x.png"):
         (tmp_path / link).symlink_to("t.db")
@@ -260,7 +260,7 @@ def test_a_file_with_two_names_is_refused(tmp_path, make):
     Store(str(tmp_path / "t.db")).close()
 
 
-def test_looking_leaves_nothing_beside_a_file(tmp_path):
+def test_inspecting_a_file_leaves_nothing_beside_it(tmp_path):
     with sqlite3.connect(tmp_path / "other") as other:
         other.execute("PRAGMA journal_mode=WAL")
         other.execute("CREATE TABLE campaign (id)")

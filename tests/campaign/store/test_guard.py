@@ -1,4 +1,4 @@
-"""Files that are taken away while in use."""
+"""Files that are removed or replaced while in use."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from support.campaigns import answer_next
 
 
 @pytest.mark.parametrize("how", ["removed", "renamed", "replaced", "-wal", "-shm"])
-def test_no_answer_is_taken_by_a_file_that_is_gone(tmp_path, make, how):
+def test_a_removed_file_takes_no_answers(tmp_path, make, how):
     path = str(tmp_path / "t.db")
     store = make(path)
     lease = leases.next_pair(store, people.local_person(store))
@@ -58,7 +58,7 @@ def test_no_answer_is_taken_by_a_file_that_is_gone(tmp_path, make, how):
 
 
 @pytest.mark.parametrize("before", [os, sqlite3])
-def test_a_file_may_be_taken_away_between_two_looks(tmp_path, make, monkeypatch, before):
+def test_a_file_removed_between_two_checks_is_noticed(tmp_path, make, monkeypatch, before):
     """After its name was looked at: before its size is, or before a new connection opens it."""
     path = str(tmp_path / "t.db")
     store = make(path)
@@ -83,7 +83,7 @@ def test_a_file_may_be_taken_away_between_two_looks(tmp_path, make, monkeypatch,
         assert len(take_snapshot(kept).answers) == 1
 
 
-def test_a_look_that_others_overtake_finds_nothing_wrong(tmp_path, make, monkeypatch):
+def test_a_check_overtaken_by_other_threads_finds_nothing_wrong(tmp_path, make, monkeypatch):
     """It counts the answers as they were when it began, and meanwhile others have counted more."""
     path = str(tmp_path / "t.db")
     store = make(path)
@@ -111,7 +111,7 @@ def test_a_look_that_others_overtake_finds_nothing_wrong(tmp_path, make, monkeyp
 
 
 @pytest.mark.parametrize("other", ["an older copy", "another campaign", "nothing"])
-def test_no_answer_is_taken_by_a_file_that_was_copied_over(tmp_path, make, other):
+def test_an_overwritten_file_takes_no_answers(tmp_path, make, other):
     """By its inode it is the same file; what SQLite has read of it is not there any more."""
     target, older = str(tmp_path / "t.db"), str(tmp_path / "older.db")
     make(target).close()
@@ -142,7 +142,7 @@ def test_no_answer_is_taken_by_a_file_that_was_copied_over(tmp_path, make, other
 
 
 @pytest.mark.slow
-def test_a_server_whose_file_is_gone_takes_nothing_and_says_so_at_the_end(tmp_path, make, serve, capfd):
+def test_a_server_without_its_file_takes_no_answers_and_reports_it(tmp_path, make, serve, capfd):
     make(str(tmp_path / "t.db")).close()
     url, process = serve(str(tmp_path / "t.db"))
     pair = httpx.post(f"{url}/api/next", json={}).json()["pair"]

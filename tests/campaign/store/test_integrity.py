@@ -1,4 +1,4 @@
-"""Campaigns that somebody edited: used as before, or refused in one line."""
+"""Edited campaigns are used as before, or refused in one line."""
 
 import json
 import shutil
@@ -59,7 +59,7 @@ COLUMNS = [f"{table.name}.{column.name}" for table in schema.tables.sorted_table
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_whatever_a_column_holds_is_read_or_refused_in_one_line(whole, tmp_path, column):
+def test_any_value_in_a_column_is_read_or_refused_in_one_line(whole, tmp_path, column):
     table, name = column.split(".")
     for value in VALUES:
         path = tmp_path / "edited.db"
@@ -78,10 +78,10 @@ def test_whatever_a_column_holds_is_read_or_refused_in_one_line(whole, tmp_path,
 @pytest.mark.parametrize("statement", [
     "DELETE FROM campaign", "DELETE FROM items", "DELETE FROM items WHERE row = 3", "DELETE FROM pairs",
     "INSERT INTO campaign (id, version, settings) SELECT 2, version, settings FROM campaign", "DROP TABLE campaign",
-    "DROP TABLE leases", "ALTER TABLE items RENAME features TO numbers", "UPDATE campaign SET version = 1",
+    "DROP TABLE leases", "ALTER TABLE items RENAME features TO numbers", "UPDATE campaign SET version = 2",
     "UPDATE campaign SET version = 0", "UPDATE campaign SET version = 3", "UPDATE items SET row = row + 50",
 ])  # fmt: skip
-def test_missing_rows_and_tables_are_told_in_one_line(whole, statement):
+def test_missing_rows_and_tables_are_refused_in_one_line(whole, statement):
     with closing(sqlite3.connect(whole)) as edited, edited:
         edited.execute(statement)
     with pytest.raises(CampaignError) as caught:
@@ -105,7 +105,7 @@ def test_edited_json_is_read_or_refused_in_one_line(whole, column):
                                      "rank c.db", "serve c.db --no-open",
                                      "campaign backup c.db --output copy.db"])  # fmt: skip
 @pytest.mark.parametrize("change", ["settings = '{}'", "state = 'weird'", "goals = 'x'", "settings = 7"])
-def test_commands_tell_it_in_one_line(whole, run, monkeypatch, command, change):
+def test_commands_refuse_an_edited_campaign_in_one_line(whole, run, monkeypatch, command, change):
     monkeypatch.chdir(whole.parent)
     whole.rename("c.db")
     with closing(sqlite3.connect("c.db")) as edited, edited:
@@ -119,9 +119,24 @@ def test_commands_tell_it_in_one_line(whole, run, monkeypatch, command, change):
         assert err.endswith("; restore it from a backup\n")
 
 
+@pytest.mark.parametrize("edited", ["x", 3, ["answers"], {"answers": "500"}, {"quota": None}, {"until": True}])
+def test_goals_of_another_type_do_not_vanish(whole, edited):
+    with closing(sqlite3.connect(whole)) as target, target:
+        target.execute("UPDATE campaign SET goals = ?", [json.dumps(edited)])
+    with pytest.raises(CampaignError, match="its goals are not numbers"):
+        use(str(whole))
+
+
 @pytest.mark.parametrize("column", ["settings", "goals"])
 def test_a_repeated_key_is_refused(whole, column):
     with closing(sqlite3.connect(whole)) as edited, edited:
         edited.execute(f"""UPDATE campaign SET {column} = replace({column}, '{{', '{{"k": 2, "k": 3, ')""")
     with pytest.raises(CampaignError, match="was damaged or edited: the key 'k' is there twice; keep one"):
+        use(str(whole))
+
+
+def test_labels_that_are_words_are_refused(whole):
+    with closing(sqlite3.connect(whole)) as edited, edited:
+        edited.execute("""UPDATE items SET label = '"good"' WHERE row = 3""")
+    with pytest.raises(CampaignError, match="row 3 of the table items has no valid label"):
         use(str(whole))

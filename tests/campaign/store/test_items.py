@@ -1,23 +1,22 @@
-"""Items as a campaign keeps them."""
+"""The items of a campaign."""
 
 import dataclasses
 
 import numpy as np
 import pandas as pd
 
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.store import items
 from pairsmith.campaign.store.store import Store
-from support.campaigns import items_of
+from support.campaigns import create_campaign, items_of
 
 
-def test_items_come_back_as_they_were_put_in(target):
+def test_items_are_read_back_as_stored(target):
     """To the last bit: a model that is fitted again tomorrow is fitted to the same numbers."""
     given = items_of(5, 2)
     given.features.iloc[0] = [0.1 + 0.2, -1e-300]
     given = dataclasses.replace(given, groups=np.array(["p", "q", "p", "q", "p"], dtype=object))
     shown = [[("text", name), ("markdown", f"*{name}*")] for name in given.features.index]
-    create(target, given, shown, question="?", k=2, labels=(np.array([1, 4]), np.array([1, -1])))
+    create_campaign(target, given, shown, question="?", k=2, labels=(np.array([1, 4]), np.array([1, -1])))
     with Store(target) as store, store.reading() as connection:
         found = items.read(connection, store.settings)
         pd.testing.assert_frame_equal(found.features, given.features, check_exact=True)
@@ -29,7 +28,7 @@ def test_items_come_back_as_they_were_put_in(target):
         assert items.files(connection) == []
 
 
-def test_without_groups_and_labels_there_are_none(target, make):
+def test_groups_and_labels_are_optional(target, make):
     found = make(target).items
     assert found.groups is None
     assert len(found.labeled) == len(found.labels) == 0

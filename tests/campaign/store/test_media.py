@@ -1,4 +1,4 @@
-"""Files are what they claim to be."""
+"""Media files must be of the type that their ending claims."""
 
 import os
 
@@ -22,7 +22,7 @@ def test_a_file_is_shown_only_if_it_begins_as_its_ending_claims(tmp_path, ending
                 media_files.open_file(root, f"x{ending}", kind)
 
 
-def test_svgs_as_programs_write_them(tmp_path):
+def test_svgs_of_common_programs_are_recognised(tmp_path):
     for text in (
         "\ufeff<svg/>".encode(),
         '<?xml version="1.0" encoding="UTF-16"?><svg/>'.encode("utf-16"),

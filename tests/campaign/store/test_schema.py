@@ -5,43 +5,14 @@ import sqlalchemy as sa
 
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store import schema
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.database import CampaignError
-from pairsmith.campaign.store.store import Store
-from support.campaigns import answer_next, version_1
+from pairsmith.campaign.store.snapshot import take_snapshot
+from support.campaigns import answer_next, answers_of
 
 
-def shape_of(store):
-    """Tables, columns, uniques, foreign keys and indexes, as the database itself tells them."""
-    inspector = sa.inspect(store.engine)
-    return {
-        table: {
-            "columns": {
-                (column["name"], str(column["type"]), column["nullable"]) for column in inspector.get_columns(table)
-            },
-            "primary": inspector.get_pk_constraint(table)["constrained_columns"],
-            "unique": {tuple(unique["column_names"]) for unique in inspector.get_unique_constraints(table)},
-            "foreign": {
-                (*key["constrained_columns"], key["referred_table"]) for key in inspector.get_foreign_keys(table)
-            },
-            "indexes": {(index["name"], *index["column_names"]) for index in inspector.get_indexes(table)},
-        }
-        for table in inspector.get_table_names()
-    }
-
-
-def test_a_campaign_that_was_migrated_has_the_tables_of_a_new_one(tmp_path, make):
-    """SQLite cannot add a constraint to a table, so `pairs_differ` is held by other means there.
-
-    Nor can it drop one: each pair once, which holds where there is one question, stays.
-    """
-    new = make(str(tmp_path / "new.db"))
-    version_1(str(tmp_path / "old.db"), [(0, 1, 1, 0)])
-    with Store(str(tmp_path / "old.db")) as old:
-        found = shape_of(old)
-        assert found["pairs"]["unique"] == {("first", "second")}
-        found["pairs"]["unique"] = set()
-        assert found == shape_of(new)
-    assert set(shape_of(new)) == set(schema.tables.tables)
+def test_a_new_campaign_has_all_tables(target, make):
+    assert set(sa.inspect(make(target).engine).get_table_names()) == set(schema.tables.tables)
 
 
 PAIR = ["first", "second", "round", "wanted"]
@@ -57,7 +28,7 @@ WRONG = {
 }
 
 
-def test_what_cannot_be_is_refused_by_the_tables_themselves(target, make):
+def test_the_tables_refuse_invalid_rows(target, make):
     store = make(target)
     people.invite(store, "anna")
     answer_next(store)
@@ -68,3 +39,13 @@ def test_what_cannot_be_is_refused_by_the_tables_themselves(target, make):
         except CampaignError:
             continue
         pytest.fail(f"{what} found a place")
+
+
+def test_a_pair_of_an_item_with_itself_is_refused(target, make):
+    store = make(target)
+    for pair in ((1, 1), (2, 1)):
+        with pytest.raises(CampaignError, match="pairs_differ"):
+            add_answers(store, answers_of([pair]))
+    with pytest.raises(CampaignError, match="pairs_differ"), store.writing() as connection:
+        connection.execute(schema.pairs.update().values(second=schema.pairs.c.first))
+    assert len(take_snapshot(store).answers) == 0

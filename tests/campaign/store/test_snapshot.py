@@ -6,12 +6,12 @@ import pandas as pd
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.planning import planner as planning
-from pairsmith.campaign.store.answers import add as add_answers
+from pairsmith.campaign.store.answers import add_answers
 from pairsmith.campaign.store.snapshot import take_snapshot
 from support.campaigns import answer_next, answers_of, items_of
 
 
-def test_a_snapshot_reads_back_what_was_put_in(target, make):
+def test_a_snapshot_has_the_items_and_labels_as_stored(target, make):
     store = make(target, labels=(np.array([1, 3]), np.array([1, -1])))
     snapshot = take_snapshot(store)
     pd.testing.assert_frame_equal(snapshot.features, items_of().features)
@@ -21,7 +21,7 @@ def test_a_snapshot_reads_back_what_was_put_in(target, make):
     assert len(snapshot.answers) == 0
 
 
-def test_answers_stand_until_they_are_taken_back(target, make):
+def test_answers_count_until_they_are_taken_back(target, make):
     store = make(target)
     me = people.local_person(store)
     before = take_snapshot(store)
@@ -33,7 +33,7 @@ def test_answers_stand_until_they_are_taken_back(target, make):
     assert len(before.answers) == 0  # it is of its moment
 
 
-def test_pairs_come_in_the_order_they_were_planned_and_those_answered_elsewhere_too(target, make):
+def test_pairs_are_in_planned_order_with_imported_ones_at_the_end(target, make):
     store = make(target, k=4)
     first = take_snapshot(store)
     asked = set(map(tuple, first.planned.tolist()))

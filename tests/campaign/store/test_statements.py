@@ -11,7 +11,7 @@ from support.campaigns import Clock, invite_people
 
 
 @pytest.mark.parametrize("repeats", [False, True])
-def test_the_next_pair_is_found_by_the_index_of_pairs_that_lack_answers(tmp_path, make, repeats):
+def test_the_next_pair_is_found_by_the_partial_index(tmp_path, make, repeats):
     """Among a million answered pairs it would take a second to look at all of them, each time."""
     store = make(str(tmp_path / "t.db"))
     told = []
@@ -28,7 +28,7 @@ def test_the_next_pair_is_found_by_the_index_of_pairs_that_lack_answers(tmp_path
     assert not [line for line in told if line.startswith("SCAN leases")]
 
 
-def test_what_was_taken_back_last_is_held_first_and_then_the_oldest(target, make):
+def test_the_newest_undone_pair_is_held_first_and_then_the_oldest(target, make):
     clock = Clock()
     store = make(target, clock=clock, lease_seconds=60.0)
     (anna,) = invite_people(store, 1)
@@ -45,7 +45,7 @@ def test_what_was_taken_back_last_is_held_first_and_then_the_oldest(target, make
         assert connection.execute(sql.HELD, late).all() == []
 
 
-def test_who_was_shown_what(target, make):
+def test_shown_finds_the_items_a_person_saw(target, make):
     store = make(target)
     anna, ben = invite_people(store, 2)
     lease = leases.next_pair(store, anna)
@@ -55,7 +55,7 @@ def test_who_was_shown_what(target, make):
             assert {row for row, values in asked if connection.execute(sql.SHOWN, values).scalar()} == items
 
 
-def test_progress_counts_answers_of_all_of_one_and_what_is_wanted(target, make):
+def test_progress_counts_all_answers_own_answers_and_answers_wanted(target, make):
     store = make(target, k=6, answers_per_pair=2)
     anna, ben = invite_people(store, 2)
     for person, choice in ((anna, "left"), (anna, "skip"), (ben, "right")):

@@ -1,4 +1,4 @@
-"""A campaign, opened: transactions, and what is read once."""
+"""Transactions and caches of an open campaign."""
 
 import threading
 
@@ -36,7 +36,7 @@ def test_a_change_is_whole_or_not_at_all(target, make):
         assert notes(connection) == ["whole"]
 
 
-def test_who_reads_sees_one_state(target, make):
+def test_a_reader_sees_one_state(target, make):
     store = make(target)
     with store.reading() as connection:
         before = notes(connection)
@@ -47,7 +47,7 @@ def test_who_reads_sees_one_state(target, make):
         assert notes(connection) == ["meanwhile"]
 
 
-def test_one_writes_at_a_time(target, make):
+def test_writers_take_turns(target, make):
     """Each counts what is there and adds one more: had two counted at once, a number would come twice."""
     store = make(target)
 
@@ -64,14 +64,14 @@ def test_one_writes_at_a_time(target, make):
         assert sorted(notes(connection)) == [str(at) for at in range(8)]
 
 
-def test_time_is_in_microseconds_of_the_clock_that_was_given(tmp_path, make):
+def test_time_is_in_microseconds(tmp_path, make):
     clock = Clock()
     store = make(str(tmp_path / "t.db"), clock=clock)
     clock.now += 0.25
     assert store.now() == 1_700_000_000_250_000
 
 
-def test_what_never_changes_is_read_once(tmp_path, make, monkeypatch):
+def test_constant_content_is_read_once(tmp_path, make, monkeypatch):
     store = make(str(tmp_path / "t.db"))
     assert store.items is store.items
     assert store.settings is store.settings

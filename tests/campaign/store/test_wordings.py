@@ -1,9 +1,10 @@
-"""Question and instructions that are edited while people answer."""
+"""Questions and instructions edited while people answer."""
 
 import pytest
 
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.exchange import files as exchange
+from pairsmith.campaign.options import OptionError
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store import wordings
 from pairsmith.campaign.store.changes import logged
@@ -13,7 +14,7 @@ from pairsmith.campaign.store.store import Store
 from support.campaigns import answer_next, ask, client_of, invite_people
 
 
-def test_every_version_is_kept_and_each_answer_has_the_one_shown(target, make, tmp_path):
+def test_every_version_is_kept_and_each_answer_has_the_one_its_rater_saw(target, make, tmp_path):
     store, elsewhere = make(target, question="Which?", instructions="Look."), Store(target)
     (anna,) = invite_people(store, 1)
     answer_next(store, person=anna)
@@ -41,7 +42,7 @@ def test_every_version_is_kept_and_each_answer_has_the_one_shown(target, make, t
     elsewhere.close()
 
 
-def test_a_pair_that_is_shown_anew_has_the_wording_of_now(target, make):
+def test_a_pair_that_is_loaded_again_has_the_newest_wording(target, make):
     store = make(target)
     me = people.local_person(store)
     first = leases.next_pair(store, me)
@@ -50,7 +51,7 @@ def test_a_pair_that_is_shown_anew_has_the_wording_of_now(target, make):
     assert (again.token, again.wording) == (first.token, 1)
 
 
-def test_labellers_get_it_with_their_next_pair(tmp_path, make):
+def test_raters_get_an_edit_with_their_next_pair(tmp_path, make):
     store = make(str(tmp_path / "t.db"), question="Which?")
     with client_of(store) as api:
         first = ask(api, "next")["pair"]
@@ -76,17 +77,17 @@ def test_labellers_get_it_with_their_next_pair(tmp_path, make):
         ("?" * 301, "has 301 characters, and at most 300"),
     ],
 )
-def test_what_is_no_question_is_refused_when_it_is_made_and_when_it_is_edited(tmp_path, make, question, told):
+def test_creating_and_editing_refuse_the_same_questions(tmp_path, make, question, told):
     store = make(str(tmp_path / "t.db"))
     with pytest.raises(CampaignError, match=f"^question {told}") as edited:
         wordings.edit(store, question)
-    with pytest.raises(CampaignError) as made:
+    with pytest.raises(OptionError) as made:
         make(str(tmp_path / "other.db"), question=question)
     assert str(made.value) == str(edited.value)
     assert wordings.current(store).number == 1
 
 
-def test_questions_of_other_scripts_are_questions(tmp_path, make):
+def test_questions_in_any_script_are_accepted(tmp_path, make):
     """Joiners hold letters together, in Persian and in emoji, and are no printable characters for Python."""
     asked = "کدام بهتر می\u200cنویسد؟ 👩\u200d💻"
     store = make(str(tmp_path / "t.db"), question=f" {asked}\n")
@@ -95,10 +96,10 @@ def test_questions_of_other_scripts_are_questions(tmp_path, make):
 
 
 @pytest.mark.parametrize(("instructions", "told"), [("a\0", "NUL"), ("\ud800", "NUL"), ("a" * 50_001, "50,001 char")])
-def test_what_are_no_instructions_is_refused_alike(tmp_path, make, instructions, told):
+def test_creating_and_editing_refuse_the_same_instructions(tmp_path, make, instructions, told):
     store = make(str(tmp_path / "t.db"))
     with pytest.raises(CampaignError, match=f"^instructions .*{told}") as edited:
         wordings.edit(store, instructions=instructions)
-    with pytest.raises(CampaignError) as made:
+    with pytest.raises(OptionError) as made:
         make(str(tmp_path / "other.db"), instructions=instructions)
     assert str(made.value) == str(edited.value)

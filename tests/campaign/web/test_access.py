@@ -1,4 +1,4 @@
-"""Who may ask for what."""
+"""Who may use which routes."""
 
 import httpx2 as httpx
 import pytest
@@ -59,7 +59,7 @@ def test_beyond_this_machine_everything_needs_the_right_invite(public, store, me
         others = [people.invite(store, "ben", other) for other in wrong]
         for guess in ("", "guess", token[:-1], f"{token}x", token.swapcase(), "é", "%00", *others):
             assert status(guess) == 401
-        assert status(token) in (200, 404, 409)  # of the lease x, of what was not shown, or of what is not paused
+        assert status(token) in (200, 404, 409)  # found, not shown to this person, or not paused
         people.revoke(store, "anna")
         assert status(token) == 401
 
@@ -91,13 +91,13 @@ def test_an_invite_link_sets_a_cookie_that_scripts_and_other_sites_cannot_use(pu
         ("http", {"local": True}, False),
     ],
 )
-def test_the_cookie_travels_through_tls_only_unless_told(store, scheme, options, secure):
+def test_the_cookie_travels_over_tls_only_unless_insecure(store, scheme, options, secure):
     with TestClient(create_app(store, **options), base_url=f"{scheme}://localhost") as client:
         answer = client.get(f"/join/{people.invite(store, 'anna')}", follow_redirects=False)
         assert ("secure" in answer.headers["set-cookie"].lower()) == secure
 
 
-def test_campaigns_at_two_ports_of_a_host_keep_their_invites_apart(tmp_path, make, served):
+def test_campaigns_on_two_ports_of_a_host_keep_their_invites_apart(tmp_path, make, served):
     """Browsers send cookies to all ports of a host, and so does this client."""
     one, two = make(str(tmp_path / "one.db")), make(str(tmp_path / "two.db"))
     here, there = served(one, local=False, insecure=True), served(two, local=False, insecure=True)
@@ -116,7 +116,7 @@ def test_campaigns_at_two_ports_of_a_host_keep_their_invites_apart(tmp_path, mak
         assert len(browser.cookies) == 3
 
 
-def test_a_cookie_has_a_sound_name_whatever_the_id_of_a_foreign_campaign_holds(store, monkeypatch):
+def test_the_cookie_has_a_valid_name_for_any_campaign_id(store, monkeypatch):
     monkeypatch.setattr(
         store, "settings", CampaignOptions(**vars(store.settings) | {"id": "x=1; Domain=example.org\r\ny é"})
     )

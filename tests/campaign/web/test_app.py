@@ -1,11 +1,11 @@
-"""What goes wrong, as it is told."""
+"""Error messages."""
 
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.store.database import CampaignError
 from support.campaigns import ask
 
 
-def test_what_goes_wrong_is_told(api):
+def test_errors_have_a_status_and_a_message(api):
     assert api.get("/nowhere").status_code == 404
     assert api.get("/api/nowhere").json()["detail"] == "Not Found"
     assert api.post("/api/answer", json={"lease": "x", "choice": "left"}).status_code == 404
@@ -14,7 +14,7 @@ def test_what_goes_wrong_is_told(api):
     assert "choice" in wrong.json()["detail"]
 
 
-def test_a_database_in_trouble_is_told_to_the_organiser_only(api, monkeypatch, capfd):
+def test_a_database_error_is_shown_to_the_organiser_only(api, monkeypatch, capfd):
     pair = ask(api, "next")["pair"]
 
     def locked(*_args, **_options):

@@ -11,7 +11,7 @@ from pairsmith.campaign.web.folder import ByPort, Listed, create_listing
 from support.campaigns import Clock, answer_next
 
 
-def test_campaigns_are_listed_with_what_is_asked_and_answered(tmp_path, make):
+def test_campaigns_are_listed_with_question_state_and_answers(tmp_path, make):
     one = make(str(tmp_path / "one.db"), question="<b>Which?</b>", clock=Clock())
     two = make(str(tmp_path / "two.db"), question="Why?")
     answer_next(one)
@@ -19,8 +19,8 @@ def test_campaigns_are_listed_with_what_is_asked_and_answered(tmp_path, make):
     with TestClient(create_listing(tmp_path, found), base_url="http://127.0.0.1:8000") as client:
         page = client.get("/").text
         cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in page.split('<th scope="row"')[1:]]
-        asked = [[of[0], *of[2:4]] for of in cells[:2]]  # the links are between
-        assert asked == [["&lt;b&gt;Which?&lt;/b&gt;", "open", "1"], ["Why?", "open", "0"]]
+        described = [[row[0], *row[2:4]] for row in cells[:2]]  # the links are in between
+        assert described == [["&lt;b&gt;Which?&lt;/b&gt;", "open", "1"], ["Why?", "open", "0"]]
         assert "2023-11-14 22:13:20" in page  # the time of the clock
         assert 'href="http://127.0.0.1:8101/"' in page
         assert 'href="http://127.0.0.1:8102/dashboard"' in page
@@ -31,7 +31,7 @@ def test_campaigns_are_listed_with_what_is_asked_and_answered(tmp_path, make):
         assert client.get("/", headers={"X-Forwarded-For": "1.2.3.4"}).status_code == 400
 
 
-def test_the_port_says_which_campaign_is_asked():
+def test_the_port_of_a_request_selects_the_campaign():
     reached, first = [], []
 
     def app(name):
@@ -48,7 +48,7 @@ def test_the_port_says_which_campaign_is_asked():
         {"type": "http", "server": ("127.0.0.1", 8101)},
         {"type": "http", "server": ("127.0.0.1", 8102)},
     ):
-        with ThreadPoolExecutor(1) as elsewhere:  # as this thread may have a loop, that of a browser
+        with ThreadPoolExecutor(1) as elsewhere:  # this thread may already run the event loop of a browser
             elsewhere.submit(asyncio.run, by_port(scope, None, None)).result()
     assert reached == ["list", "two", "list", "one", "two"]
     assert first == [8102, 8101]

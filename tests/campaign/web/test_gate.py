@@ -1,4 +1,4 @@
-"""What every request passes: other sites, other names, large bodies, proxies."""
+"""The gate: requests from other sites, under other names, with large bodies or through proxies."""
 
 import os
 import re
@@ -14,7 +14,7 @@ import httpx2 as httpx
 import pytest
 
 from pairsmith.campaign.people import invites as people
-from pairsmith.campaign.web.gate import LARGEST
+from pairsmith.campaign.web.gate import MAX_BODY_BYTES
 from support.campaigns import EVIL
 from support.server_fixtures import free_port
 
@@ -36,7 +36,7 @@ def test_posts_from_other_sites_are_refused(local, headers):
     assert local.post("/api/next", json={}, headers={"Origin": "http://127.0.0.1:8000"}).status_code == 200
 
 
-def test_a_form_of_another_site_cannot_be_an_answer(local):
+def test_a_form_of_another_site_cannot_answer(local):
     lease = local.post("/api/next", json={}).json()["pair"]["lease"]
     body = f'{{"lease": "{lease}", "choice": "left"}}'
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
@@ -52,8 +52,8 @@ def test_another_name_for_this_machine_is_refused(local):
 
 
 def test_large_bodies_are_refused(local):
-    assert local.post("/api/next", content=b"x" * (LARGEST + 1)).status_code == 413
-    assert local.post("/api/next", content=(b"x" * 1000 for _ in range(LARGEST // 1000 + 1))).status_code == 413
+    assert local.post("/api/next", content=b"x" * (MAX_BODY_BYTES + 1)).status_code == 413
+    assert local.post("/api/next", content=(b"x" * 1000 for _ in range(MAX_BODY_BYTES // 1000 + 1))).status_code == 413
     assert local.post("/api/next", json={"holding": ["x"] * 9}).status_code == 422
 
 
@@ -87,7 +87,7 @@ def test_without_invites_nothing_comes_through_a_proxy(local, public, store, nam
 def test_without_invites_nothing_comes_through_a_proxy_that_adds_nothing(store, serve):
     url, _ = serve(store.target, plans=False)
     host, port = url.removeprefix("http://").split(":")
-    for number, status in ((b"1.0", b"400"), (b"1.1", b"200")):  # such proxies speak HTTP/1.0
+    for number, status in ((b"1.0", b"400"), (b"1.1", b"200")):  # proxies that add no headers speak HTTP/1.0
         with socket.create_connection((host, int(port))) as raw:
             raw.sendall(b"GET / HTTP/%s\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n" % number)
             assert raw.recv(100).split()[1] == status
@@ -95,7 +95,7 @@ def test_without_invites_nothing_comes_through_a_proxy_that_adds_nothing(store, 
 
 @pytest.fixture
 def nginx(tmp_path):
-    """nginx(url) -> the URL of an nginx in front of that one, as docs/campaigns.md has it."""
+    """Return nginx(url), which starts an nginx in front of this server, as in docs/campaigns.md, and gives its URL."""
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     assert program, "this test needs nginx; on Debian: apt-get install nginx-light"
     certificate = ["-subj", "/CN=label.example.org", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
@@ -130,7 +130,7 @@ def nginx(tmp_path):
         process.wait()
 
 
-def test_the_proxy_of_the_guide(tmp_path, store, serve, nginx):
+def test_the_proxy_of_the_guide_works_with_invites(tmp_path, store, serve, nginx):
     url, _ = serve(store.target, "--invited", plans=False)
     front = nginx(url)
     trusted = ssl.create_default_context(cafile=tmp_path / "own.pem")
@@ -157,14 +157,14 @@ def test_a_proxy_without_invites_opens_nothing(tmp_path, store, serve, nginx):
         for path in ("/", "/dashboard", "/api/dashboard", "/media/0/0"):
             refused = browser.get(path)
             assert refused.status_code == 400
-        for host in ("127.0.0.1", "localhost"):  # as a proxy that does not pass the name on says
+        for host in ("127.0.0.1", "localhost"):  # the names that a proxy sends if it does not pass the host on
             refused = browser.get("/", headers={"Host": host})
             assert refused.status_code == 400
             assert "--invited" in refused.json()["detail"]
 
 
-def test_headers_and_text_leave_no_room_for_scripts(local):
-    for path in ("/", "/dashboard", "/api/progress", "/static/label.js", "/media/0/0", "/nowhere"):
+def test_headers_and_escaping_keep_scripts_out(local):
+    for path in ("/", "/dashboard", "/api/progress", "/static/rate.js", "/media/0/0", "/nowhere"):
         headers = local.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -174,8 +174,8 @@ def test_headers_and_text_leave_no_room_for_scripts(local):
         assert headers["referrer-policy"] == "no-referrer"
     assert "sandbox" in local.get("/media/0/0").headers["content-security-policy"]
     for path in ("/", "/dashboard"):
-        assert EVIL not in local.get(path).text  # it is in the question
+        assert EVIL not in local.get(path).text  # the question contains it, escaped
     _, text, markdown = local.post("/api/next", json={}).json()["pair"]["left"]
-    assert text["text"] == EVIL  # shown as text
+    assert text["text"] == EVIL  # the page shows it as text
     assert "<script" not in markdown["html"]
     assert "<img" not in markdown["html"]

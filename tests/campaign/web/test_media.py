@@ -1,10 +1,12 @@
-"""Files that are served: only those of the campaign's folder."""
+"""Files of items: only the ones that the campaign lists are served, whole, in ranges or as thumbnails."""
 
+import builtins
 import io
 import os
 import socket
 
 import httpx2 as httpx
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
@@ -13,8 +15,9 @@ from pairsmith.campaign.answering import leases
 from pairsmith.campaign.people import invites as people
 from pairsmith.campaign.store import media as media_files
 from pairsmith.campaign.store import schema
-from pairsmith.campaign.web import thumbnails
+from pairsmith.campaign.web import media
 from pairsmith.campaign.web.app import create_app
+from pairsmith.campaign.web.media import THUMBNAIL_PIXELS, Picture, make_thumbnail
 from support.campaigns import BEGINNINGS, SVG
 
 
@@ -37,7 +40,7 @@ def test_only_files_that_the_campaign_lists_can_be_fetched(tmp_path, store, serv
         "/media/0/1",
         "/t.db",
     ):
-        with socket.create_connection((host, int(port))) as raw:  # a client would tidy the path
+        with socket.create_connection((host, int(port))) as raw:  # an HTTP client would normalise the path
             raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
             answer = b""
             while more := raw.recv(65536):
@@ -48,7 +51,7 @@ def test_only_files_that_the_campaign_lists_can_be_fetched(tmp_path, store, serv
 
 @pytest.fixture
 def pictures(tmp_path, make):
-    """A campaign whose items are the pictures 0.png to 11.png of a folder, beside which there is a secret."""
+    """A campaign of the pictures 0.png to 11.png in a folder; a secret file lies next to the folder."""
     (tmp_path / "secret.png").write_bytes(BEGINNINGS[".png"] + b"secret")
     folder = tmp_path / "pictures" / "deep"
     folder.mkdir(parents=True)
@@ -63,7 +66,7 @@ def swap(path, to):
     path.symlink_to(to)
 
 
-def test_what_is_swapped_for_a_link_or_something_else_is_not_served(tmp_path, pictures):
+def test_files_swapped_for_links_or_other_things_are_not_served(tmp_path, pictures):
     folder = tmp_path / "pictures" / "deep"
     (tmp_path / "text").write_text("secret")
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
@@ -76,7 +79,7 @@ def test_what_is_swapped_for_a_link_or_something_else_is_not_served(tmp_path, pi
 
         assert answer(0) == (200, b"\0")
         swap(folder / "0.png", folder / "1.png")
-        assert answer(0) == (200, b"\1")  # it stays within the folder
+        assert answer(0) == (200, b"\1")  # this link stays within the folder
         swap(folder / "2.png", tmp_path / "secret.png")
         assert answer(2) == (404, "the file of this item lies outside the folder of the campaign's files")
         swap(folder / "3.png", tmp_path / "text")
@@ -101,7 +104,7 @@ def test_what_is_swapped_for_a_link_or_something_else_is_not_served(tmp_path, pi
         assert answer(7)[0] == 404  # another folder was confirmed
 
 
-def test_a_link_that_comes_after_the_check_leads_nowhere(tmp_path, pictures, monkeypatch):
+def test_a_link_made_after_the_check_is_not_followed(tmp_path, pictures, monkeypatch):
     folder = tmp_path / "pictures" / "deep"
     descend = media_files._descend
 
@@ -112,7 +115,7 @@ def test_a_link_that_comes_after_the_check_leads_nowhere(tmp_path, pictures, mon
     monkeypatch.setattr(media_files, "_descend", late)
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
         assert client.get("/media/0/0").status_code == 404
-    monkeypatch.setattr(media_files, "_LINKS", False)  # and where folders cannot be entered one by one
+    monkeypatch.setattr(media_files, "_LINKS", False)  # also on systems where folders cannot be opened one by one
     with pytest.raises(media_files.MediaError, match="is not there"):
         media_files.open_file(pictures.settings.folder, "deep/1.png", "image")
 
@@ -120,7 +123,7 @@ def test_a_link_that_comes_after_the_check_leads_nowhere(tmp_path, pictures, mon
 @pytest.mark.parametrize(
     "path", ["../secret.png", "/etc/passwd", "deep/../../secret.png", "x\0.png", "", ".", "deep", "\udcff.png"]
 )
-def test_a_database_cannot_name_a_file_elsewhere(tmp_path, pictures, path):
+def test_a_database_cannot_name_a_file_outside_the_folder(tmp_path, pictures, path):
     with pictures.writing() as connection:
         connection.execute(schema.items.update().values(parts=[["image", path], ["image", str(tmp_path / path)]]))
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
@@ -130,8 +133,8 @@ def test_a_database_cannot_name_a_file_elsewhere(tmp_path, pictures, path):
             assert b"secret" not in found.content
 
 
-def test_parts_of_files_and_what_did_not_change(tmp_path, pictures):
-    whole = BEGINNINGS[".png"] + bytes(range(200)) * 5000  # larger than a piece
+def test_ranges_and_unchanged_files(tmp_path, pictures):
+    whole = BEGINNINGS[".png"] + bytes(range(200)) * 5000  # larger than a chunk
     (tmp_path / "pictures/deep/0.png").write_bytes(whole)
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
 
@@ -180,9 +183,9 @@ def test_files_are_closed_however_the_response_ends(tmp_path, pictures):
 
 
 @pytest.mark.slow
-def test_a_file_that_is_cut_short_meanwhile_ends_the_connection_without_a_traceback(tmp_path, make, serve, capfd):
+def test_a_file_truncated_meanwhile_ends_the_connection_without_a_traceback(tmp_path, make, serve, capfd):
     sound = tmp_path / "x.wav"
-    sound.write_bytes(BEGINNINGS[".wav"] + bytes(60_000_000))  # more than what is on its way at any time
+    sound.write_bytes(BEGINNINGS[".wav"] + bytes(60_000_000))  # more than is buffered on the way
     url, _ = serve(make(str(tmp_path / "t.db"), parts=[[("audio", "x.wav")]] * 12, media=tmp_path).target, plans=False)
     with httpx.stream("GET", f"{url}/media/0/0") as response:
         pieces = response.iter_raw()
@@ -196,7 +199,7 @@ def test_a_file_that_is_cut_short_meanwhile_ends_the_connection_without_a_traceb
     assert told.count("\n") == 1
 
 
-def test_labellers_fetch_what_was_shown_to_them(target, make, tmp_path):
+def test_raters_fetch_what_was_shown_to_them(target, make, tmp_path):
     (tmp_path / "x.svg").write_bytes(SVG)
     store = make(target, n=6, k=3, parts=[[("image", "x.svg")]] * 6, media=tmp_path)
     with TestClient(create_app(store, local=False), base_url="https://label.example.org") as client:
@@ -222,7 +225,7 @@ def test_labellers_fetch_what_was_shown_to_them(target, make, tmp_path):
 
 @pytest.fixture
 def photographs(tmp_path, make):
-    """Real pictures, but for the last, which only begins as one."""
+    """A campaign of real pictures, except for the last, which only begins like one."""
     for row in range(11):
         Image.new("RGB", (300, 200), (20 * row, 0, 0)).save(tmp_path / f"{row}.png")
     (tmp_path / "11.png").write_bytes(BEGINNINGS[".png"])
@@ -230,10 +233,10 @@ def photographs(tmp_path, make):
     return make(str(tmp_path / "t.db"), parts=parts, media=tmp_path)
 
 
-def test_small_pictures_are_made_once_and_for_organisers_only(tmp_path, photographs, monkeypatch):
+def test_thumbnails_are_made_once_and_for_organisers_only(tmp_path, photographs, monkeypatch):
     made = []
-    real = thumbnails.small
-    monkeypatch.setattr(thumbnails, "small", lambda picture: made.append(picture.row) or real(picture))
+    real = media.make_thumbnail
+    monkeypatch.setattr(media, "make_thumbnail", lambda picture: made.append(picture.row) or real(picture))
     with TestClient(create_app(photographs, local=False), base_url="https://label.example.org") as public:
         rater, organiser = (
             {"Authorization": f"Bearer {people.invite(photographs, name, name)}"} for name in ("rater", "organiser")
@@ -247,9 +250,71 @@ def test_small_pictures_are_made_once_and_for_organisers_only(tmp_path, photogra
             assert (found.status_code, found.headers["content-type"]) == (200, "image/webp")
             assert Image.open(io.BytesIO(found.content)).size == (112, 75)
         assert made == [3]
-        Image.new("RGB", (50, 50)).save(tmp_path / "3.png")  # another one in its place
+        Image.new("RGB", (50, 50)).save(tmp_path / "3.png")  # replaces the picture
         assert Image.open(io.BytesIO(public.get("/media/3/1/small", headers=organiser).content)).size == (50, 50)
-        whole = public.get("/media/11/1/small", headers=organiser)  # cannot be read: as it is
+        whole = public.get("/media/11/1/small", headers=organiser)  # it cannot be decoded, so the file itself comes
         assert (whole.content, whole.headers["content-type"]) == (BEGINNINGS[".png"], "image/png")
         for path in ("/media/3/0/small", "/media/3/2/small", "/media/99/0/small"):
             assert public.get(path, headers=organiser).status_code == 404
+
+
+def picture(name, size=(400, 200), mode="RGB", **options):
+    file = io.BytesIO()
+    Image.new(mode, size, "red").save(file, name, **options)
+    file.seek(0)
+    return Picture(file, 0, 0, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_thumbnails_are_small_and_keep_their_colours(name):
+    with Image.open(io.BytesIO(make_thumbnail(picture(name)))) as made:
+        assert (made.format, made.size) == ("WEBP", (THUMBNAIL_PIXELS, THUMBNAIL_PIXELS // 2))
+        red, green, blue = made.convert("RGB").getpixel((50, 20))
+        assert red > 240
+        assert max(green, blue) < 20
+
+
+def test_thumbnails_stay_transparent_and_are_upright():
+    file = io.BytesIO()
+    Image.new("RGBA", (20, 20), (0, 0, 0, 0)).save(file, "PNG")
+    with Image.open(io.BytesIO(make_thumbnail(Picture(file, 0, 0, 1, 2)))) as made:
+        assert made.convert("RGBA").getpixel((3, 3))[3] == 0
+        assert made.size == (20, 20)  # a small picture is not enlarged
+    exif = Image.Exif()
+    exif[0x0112] = 6  # rotated by a quarter turn
+    with Image.open(io.BytesIO(make_thumbnail(picture("JPEG", exif=exif)))) as made:
+        assert made.size == (THUMBNAIL_PIXELS // 2, THUMBNAIL_PIXELS)
+
+
+def test_unreadable_pictures_and_missing_pillow_give_no_thumbnail(monkeypatch):
+    assert make_thumbnail(Picture(io.BytesIO(b"\x89PNG\r\n\x1a\n and more"), 0, 0, 1, 2)) is None
+    assert make_thumbnail(picture("BMP")) is None  # Pillow reads it, but campaigns do not show it
+    real = builtins.__import__
+
+    def without(name, *rest):
+        if name == "PIL":
+            raise ImportError
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert make_thumbnail(Picture(io.BytesIO(), 0, 0, 1, 2)) is None
+
+
+def test_sixteen_bit_grey_stays_grey():
+    file = io.BytesIO()
+    Image.fromarray(np.full((20, 20), 128 * 257, dtype=np.uint16)).save(file, "PNG")
+    with Image.open(io.BytesIO(make_thumbnail(Picture(file, 0, 0, 1, 2)))) as made:
+        assert abs(made.convert("L").getpixel((10, 10)) - 128) < 3
+
+
+def test_of_huge_pictures_only_jpegs_are_decoded_at_a_fraction_of_their_size(monkeypatch):
+    monkeypatch.setattr(media, "MAX_IMAGE_PIXELS", 1000 * 1000 - 1)
+    assert make_thumbnail(picture("PNG", (1000, 1000))) is None
+    assert make_thumbnail(picture("JPEG", (1000, 1000))) is not None
+
+
+def test_a_changed_picture_is_a_different_key():
+    one, same, other = (Picture(io.BytesIO(), 0, 0, changed, 2) for changed in (1, 1, 2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other

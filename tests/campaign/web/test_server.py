@@ -1,4 +1,4 @@
-"""People who hold connections."""
+"""The server and clients that hold connections."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ from pairsmith.campaign.web import server
 
 
 @pytest.mark.slow
-def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, serve):
+def test_the_server_listens_to_this_machine_only_unless_requested(tmp_path, store, serve):
     url, _ = serve(store.target, plans=False)
     own = socket.gethostbyname(socket.gethostname())
     if not own.startswith("127."):
@@ -35,10 +35,10 @@ def test_the_server_listens_to_this_machine_only_unless_told(tmp_path, store, se
 
 
 def few_files(wait):
-    """`pairsmith serve` with 256 files at most, as `ulimit -n 256` has it, and so many seconds of patience."""
+    """Return Python code that runs `pairsmith serve` with at most 256 open files and this request timeout."""
     return (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256));"
-        f" from pairsmith.campaign.web import server; server.WAIT = {wait};"
+        f" from pairsmith.campaign.web import server; server.REQUEST_SECONDS = {wait};"
         " from pairsmith.cli import main; main()"
     )
 
@@ -58,13 +58,13 @@ def ended(connection):
 
 
 @pytest.mark.slow
-def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
+def test_idle_connections_neither_lock_others_out_nor_fill_the_log(tmp_path, store):
     line = [sys.executable, "-c", few_files(3), "serve", store.target, "--no-open", "--port", "0"]
     log = tmp_path / "log"
     with (
         open(log, "wb") as errors,
         subprocess.Popen(line, stdout=subprocess.PIPE, stderr=errors, text=True) as server,
-        ExitStack() as at_last,  # whatever fails, nobody waits for a server that goes on
+        ExitStack() as at_last,  # if something fails, the server still stops
     ):
         at_last.callback(server.terminate)
         url = server.stdout.readline().split()[-1].rstrip("/")
@@ -76,14 +76,14 @@ def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
             idle = []
             for _ in range(8):
                 idle += connect(host, int(port), 50)
-                kept = me.post("/api/next", json={})  # the connection is there already, and never idle for long
+                kept = me.post("/api/next", json={})  # this connection exists already and is never idle for long
                 assert kept.status_code == 200
-            assert all(ended(one) for one in idle)  # at once, or when nothing came
+            assert all(ended(one) for one in idle)  # refused at once, or ended by the timeout
             for one in idle:
                 one.close()
         with httpx.Client(base_url=url, timeout=10) as other:  # there is room again
             assert other.get("/").status_code == 200
-        # One that sends without an end, by drops, is no better; nor one that never sends the rest of its body.
+        # Requests that never end time out as well: in the headers, and in the body.
         for begun in (
             b"GET / HTTP/1.1\r\nHost: 127",
             b"POST /api/next HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{",
@@ -92,7 +92,7 @@ def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
             with slow:
                 slow.sendall(begun)
                 assert ended(slow)
-        # Noise is no reason to write either.
+        # Invalid requests are not logged either.
         for _ in range(300):
             (noise,) = connect(host, int(port), 1)
             with noise:
@@ -104,8 +104,8 @@ def test_idle_connections_keep_nobody_out_and_fill_no_log(tmp_path, store):
     assert "Traceback" not in told
 
 
-def test_at_the_limit_for_files_asyncio_says_it_once(capsys):
-    limit = server.Limit()
+def test_at_the_limit_of_open_files_there_is_one_warning(capsys):
+    limit = server.ConnectionLimit()
     logger = logging.Logger("asyncio")
     logger.addFilter(limit)
     seen = []
@@ -115,10 +115,10 @@ def test_at_the_limit_for_files_asyncio_says_it_once(capsys):
     logger.error("something else")
     assert len(seen) == 1
     assert capsys.readouterr().err.count("no more files can be opened") == 1
-    assert limit.allows(1)  # it is over
+    assert limit.allows(1)  # the limit is no longer reached
     logger.error("socket.accept() out of system resource")
-    assert capsys.readouterr().err == ""  # and so soon again is no news
-    limit.told -= server.MINUTE
+    assert capsys.readouterr().err == ""  # a second warning would come too soon
+    limit.last_warning -= server.SECONDS_BETWEEN_WARNINGS
     limit.allows(1)
     logger.error("socket.accept() out of system resource")
     assert capsys.readouterr().err.count("\n") == 1

@@ -2,6 +2,6 @@
 
 leases       pairs handed out, answers taken and taken back
 goals        budgets, quotas, deadlines; paused and closed campaigns
-gold         pairs whose outcome is known
-corrections  raters excluded, answers struck out
+gold         pairs with a known outcome, to see who answers with care
+corrections  excluding raters and striking out answers
 """

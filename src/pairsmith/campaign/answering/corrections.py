@@ -1,6 +1,6 @@
-"""What organisers put right: raters excluded, answers struck out, and a record of all they did. Nothing is deleted.
+"""What organisers correct: they exclude raters and strike out answers. All of it is logged, and nothing is deleted.
 
-Answers that do not count are asked for again, as those are that somebody took back.
+An answer that no longer counts is asked for again, like an answer that was taken back.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store.store import Store
 
 
-NAMED = 20  # raters at most whom an error names
+MAX_RATERS_LISTED = 20  # in an error message
 
 
 def exclude(store: Store, name: str, excluded: bool = True, by: int | None = None) -> int:
-    """Leave all answers of this rater, those to come too, out of everything, or count them again; how many.
+    """Exclude a rater, so that their past and future answers do not count, or include them again.
 
-    They may go on labelling: whose link is to be worthless is revoked.
+    Return the number of their answers. An excluded rater may continue to answer; to prevent that, revoke the invite.
     """
     with store.writing() as connection:
         check_raters(connection, [name])
         person = connection.execute(
             sa.select(people.c.id, people.c.excluded).where(people.c.name == name, people.c.role == "rater")
         ).one()
-        given = connection.execute(
+        answered = connection.execute(
             sa.select(leases.c.pair, sa.func.count().label("times"))
             .where(leases.c.person == person.id, leases.c.state == "answered")
             .group_by(leases.c.pair)
@@ -40,14 +40,14 @@ def exclude(store: Store, name: str, excluded: bool = True, by: int | None = Non
         if person.excluded != excluded:
             connection.execute(people.update().where(people.c.id == person.id).values(excluded=excluded))
             step = 1 if excluded else -1
-            if given:
-                connection.execute(sql.ADD_WANTED, [{"pair": row.pair, "step": step * row.times} for row in given])
+            if answered:
+                connection.execute(sql.ADD_WANTED, [{"pair": row.pair, "step": step * row.times} for row in answered])
             log(connection, store.now(), by, "excluded" if excluded else "included", name=name)
-    return sum(row.times for row in given)
+    return sum(row.times for row in answered)
 
 
 def excluded(connection: sa.Connection) -> list[dict[str, Any]]:
-    """Of each rater who is excluded: name, and how many answers that leaves out."""
+    """Return the name of each excluded rater and the number of answers that do not count because of it."""
     query = (
         sa.select(people.c.name, sa.func.count(leases.c.id).label("answers"))
         .select_from(people.outerjoin(leases, (leases.c.person == people.c.id) & (leases.c.state == "answered")))
@@ -59,35 +59,36 @@ def excluded(connection: sa.Connection) -> list[dict[str, Any]]:
 
 
 def strike(store: Store, answer: int, struck: bool = True, by: int | None = None) -> None:
-    """Strike out this answer, by its number, or restore it."""
+    """Strike out the answer with this number, or restore it."""
     with store.writing() as connection:
-        found = connection.execute(
+        lease = connection.execute(
             sa.select(leases.c.id, leases.c.pair, leases.c.person, leases.c.state, people.c.name, people.c.excluded)
             .select_from(answers.join(leases).join(people))
             .where(answers.c.id == answer)
         ).first()
-        if found is None:
+        if lease is None:
             raise Refused(404, f"there is no answer {answer}")
         before, after = ("answered", "struck") if struck else ("struck", "answered")
-        if found.state == after:  # asked twice
+        if lease.state == after:  # the request came twice
             return
-        if found.state != before:
-            raise Refused(409, f"answer {answer} was {'skipped' if found.state == 'skipped' else 'taken back'}")
-        if not struck and not store.settings.repeats and _answered_again(connection, found):
-            raise Refused(409, f"{found.name} has answered this pair again since; strike that answer out first")
-        connection.execute(sql.CLOSE, {"lease": found.id, "how": after})
-        if not found.excluded:
-            connection.execute(sql.ADD_WANTED, {"pair": found.pair, "step": 1 if struck else -1})
-        log(connection, store.now(), by, "struck" if struck else "restored", answer=answer, name=found.name)
+        if lease.state != before:
+            raise Refused(409, f"answer {answer} was {'skipped' if lease.state == 'skipped' else 'taken back'}")
+        if not struck and not store.settings.repeats and _answered_again(connection, lease):
+            raise Refused(409, f"{lease.name} has answered this pair again since; strike that answer out first")
+        connection.execute(sql.CLOSE, {"lease": lease.id, "how": after})
+        if not lease.excluded:
+            connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1 if struck else -1})
+        log(connection, store.now(), by, "struck" if struck else "restored", answer=answer, name=lease.name)
 
 
 def _answered_again(connection: sa.Connection, lease: Any) -> bool:
+    """Return whether the person of this lease has another answer to its pair that stands."""
     same = (leases.c.pair == lease.pair) & (leases.c.person == lease.person) & (leases.c.state == "answered")
     return connection.execute(sa.select(leases.c.id).where(same)).first() is not None
 
 
 def take_back_skips(store: Store, person: int) -> int:
-    """Take back all skips of this person, who can then be given these pairs again; return how many there were."""
+    """Take back all skips of a person, so that they can be given these pairs again; return the number of skips."""
     own = leases.c.person == person, leases.c.state == "skipped"
     with store.writing() as connection:
         skips = sa.select(answers.c.id, sa.literal(store.now())).join(leases).where(*own)
@@ -96,7 +97,7 @@ def take_back_skips(store: Store, person: int) -> int:
 
 
 def skipped(store: Store, person: int) -> int:
-    """Return how many pairs that lack answers this person skipped, and so is not given."""
+    """Return how many pairs still lack answers but are not given to this person, who skipped them."""
     own = leases.c.person == person, leases.c.state == "skipped", pairs.c.wanted > 0
     query = sa.select(pairs.c.first, pairs.c.second).join(leases, leases.c.pair == pairs.c.id).where(*own).distinct()
     with store.reading() as connection:
@@ -104,17 +105,19 @@ def skipped(store: Store, person: int) -> int:
 
 
 def left_out(connection: sa.Connection) -> tuple[int, int]:
-    """How many answers were struck out, and how many others are of raters who are excluded."""
+    """Return how many answers were struck out, and how many others do not count because their rater is excluded."""
     struck = sa.select(sa.func.count()).where(leases.c.state == "struck")
-    theirs = sa.select(sa.func.count()).where(leases.c.state == "answered", ~sql.of_those_who_count)
-    return connection.execute(struck).scalar_one(), connection.execute(theirs).scalar_one()
+    of_excluded = sa.select(sa.func.count()).where(leases.c.state == "answered", ~sql.of_those_who_count)
+    return connection.execute(struck).scalar_one(), connection.execute(of_excluded).scalar_one()
 
 
 def check_raters(connection: sa.Connection, names: Sequence[str]) -> None:
-    """Refuse names that no rater has."""
+    """Raise `Refused` if no rater has one of these names."""
     query = sa.select(people.c.name).where(people.c.role == "rater").order_by(people.c.name)
-    there = list(connection.execute(query).scalars())
+    existing = list(connection.execute(query).scalars())
     for name in names:
-        if name not in there:
-            more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
-            raise Refused(404, f"there is no rater {name!r}; there are: {', '.join(there[:NAMED]) or 'none'}{more}")
+        if name not in existing:
+            more = f" and {len(existing) - MAX_RATERS_LISTED} more" if len(existing) > MAX_RATERS_LISTED else ""
+            raise Refused(
+                404, f"there is no rater {name!r}; there are: {', '.join(existing[:MAX_RATERS_LISTED]) or 'none'}{more}"
+            )

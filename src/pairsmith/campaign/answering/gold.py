@@ -1,6 +1,6 @@
-"""Pairs whose outcome is known, mixed in among the others to see who answers with care.
+"""Gold pairs: pairs with a known outcome, mixed in among the others to see who answers with care.
 
-What is known is no answer: the model is not told it. The answers to these pairs are answers like all others.
+A known outcome is not an answer, and the model does not see it. Raters' answers to gold pairs count like all others.
 """
 
 from __future__ import annotations
@@ -21,68 +21,74 @@ if TYPE_CHECKING:
     from pairsmith.campaign.store.store import Store
     from pairsmith.files.items import Items
 
-MOST = 0.5  # the largest rate
-Outcomes = dict[tuple[int, int], int]  # of pairs of rows, the smaller first
+MAX_RATE = 0.5  # of gold pairs among the pairs handed out
+Outcomes = dict[tuple[int, int], int]  # from pairs of rows, the smaller first, to +1, 0 or -1
 
 
-class Right(NamedTuple):
-    right: int  # answers that were as is known
-    asked: int  # answers to pairs whose outcome is known
+class GoldScore(NamedTuple):
+    """How well gold pairs were answered."""
+
+    right: int  # answers with the known outcome
+    asked: int  # answers to gold pairs
 
 
 def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> Any:
-    """With the chance `rate` a pair whose outcome is known and that this person has not seen, or else None.
+    """Return, with probability `rate`, a gold pair that this person has not seen, and otherwise None.
 
-    Chance is a function of the campaign's id, which nobody who labels knows, of the person and of how many pairs they
-    were shown. Where pairs may be repeated, those come again that this person answered least often, but none twice in a
-    row.
+    The draw depends on the campaign's id, which raters do not know, on the person, and on how many pairs they were
+    shown. Where pairs may be repeated, the gold pairs that this person answered least often come again, but never the
+    same pair twice in a row.
     """
     if not rate:
         return None
-    shown = connection.execute(sql.LEASES_OF, {"person": person}).scalar_one()
-    chance = random.Random(f"{store.settings.id} {person} {shown}")
-    if chance.random() >= rate:
+    n_shown = connection.execute(sql.LEASES_OF, {"person": person}).scalar_one()
+    rng = random.Random(f"{store.settings.id} {person} {n_shown}")
+    if rng.random() >= rate:
         return None
-    found = connection.execute(sql.GOLD_PAIRS, {"person": person, "now": store.now()}).all()
+    candidates = connection.execute(sql.GOLD_PAIRS, {"person": person, "now": store.now()}).all()
     fewest = 0
-    if store.settings.repeats:  # never the same pair twice in a row, which would give it away
+    if store.settings.repeats:  # a pair that comes twice in a row would give itself away
         last = connection.execute(sql.LAST_SHOWN, {"person": person}).first()
-        found = [pair for pair in found if last is None or (pair.first, pair.second) != (last.first, last.second)]
-        fewest = min((pair.times for pair in found), default=0)
-    unseen = [pair for pair in found if pair.times == fewest]
-    return chance.choice(unseen) if unseen else None
+        candidates = [
+            pair for pair in candidates if last is None or (pair.first, pair.second) != (last.first, last.second)
+        ]
+        fewest = min((pair.times for pair in candidates), default=0)
+    least_seen = [pair for pair in candidates if pair.times == fewest]
+    return rng.choice(least_seen) if least_seen else None
 
 
 def read(path: Path, items: Items, ties: bool) -> Outcomes:
-    """The pairs of a file and their outcomes, as `know` takes them, for a campaign of these items."""
+    """Read pairs and their outcomes from a file, for `know`; `items` and `ties` are the campaign's."""
     from pairsmith.files.answers import read_answers
 
     table, names = read_answers(path, items, raters=()), items.features.index
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     for (i, j), outcome in zip(table.pairs.tolist(), table.outcomes.astype(int).tolist(), strict=True):
         named = f"{path}: {quoted(names[i])} and {quoted(names[j])}"
         if items.groups is not None and items.groups[i] != items.groups[j]:
-            raise ValueError(f"{named} are of different groups, which this campaign does not compare")
+            raise ValueError(
+                f"{named} are of different groups, which this campaign does not compare; leave the pair out"
+            )
         if outcome == 0 and not ties:
-            raise ValueError(f"{named} are a tie; this campaign has none")
+            raise ValueError(f"{named} are a tie; this campaign has none, so leave the pair out")
         pair, outcome = ((i, j), outcome) if i < j else ((j, i), -outcome)
-        if found.setdefault(pair, outcome) != outcome:
-            raise ValueError(f"{named} have two outcomes; leave one of them")
-    if not found:
+        if outcomes.setdefault(pair, outcome) != outcome:
+            raise ValueError(f"{named} have two outcomes; keep one of them")
+    if not outcomes:
         raise ValueError(f"{path} holds no pair with an outcome")
-    return found
+    return outcomes
 
 
 def check_rate(rate: float | None) -> None:
-    """Refuse a share that is none, or more than half of all."""
-    if rate is not None and not 0 <= rate <= MOST:
-        raise ValueError(f"--rate must be between 0 and {MOST}, got {rate:g}")
+    """Raise ValueError unless the rate is None or between 0 and MAX_RATE."""
+    if rate is not None and not 0 <= rate <= MAX_RATE:
+        raise ValueError(f"--rate must be between 0 and {MAX_RATE}, got {rate:g}")
 
 
 def know(store: Store, outcomes: Outcomes, rate: float | None = None, question: int = 0) -> int:
-    """Keep what is known of these pairs (rows of items, the smaller first), and the rate if given; how many are known.
+    """Store known outcomes for one question, and the rate if given; return how many pairs are gold now.
 
-    It is known of one question. A pair that is not planned is asked for this reason only, but with all questions.
+    A gold pair that is not planned is asked only because it is gold, but with all questions.
     """
     check_rate(rate)
     with store.writing() as connection:
@@ -94,10 +100,10 @@ def know(store: Store, outcomes: Outcomes, rate: float | None = None, question: 
 def keep(
     connection: sa.Connection, outcomes: Outcomes, rate: float | None, question: int = 0, questions: int = 1
 ) -> None:
-    """The same, as part of a transaction, of one of so many questions."""
+    """Store known outcomes as `know` does, within a transaction; `questions` is the number of questions."""
     query = sa.select(pairs.c.id, pairs.c.first, pairs.c.second).where(pairs.c.question == question)
-    there = {(row.first, row.second): row.id for row in connection.execute(query)}
-    new = [pair for pair in outcomes if pair not in there]
+    existing = {(row.first, row.second): row.id for row in connection.execute(query)}
+    new = [pair for pair in outcomes if pair not in existing]
     if new:
         rows = [
             {"first": i, "second": j, "question": at, "round": 0, "wanted": 0, "why": GOLD,
@@ -106,25 +112,25 @@ def keep(
             for at in range(questions)
         ]  # fmt: skip
         connection.execute(pairs.insert(), rows)
-    for pair in outcomes.keys() & there.keys():
-        connection.execute(pairs.update().where(pairs.c.id == there[pair]).values(gold=outcomes[pair]))
+    for pair in outcomes.keys() & existing.keys():
+        connection.execute(pairs.update().where(pairs.c.id == existing[pair]).values(gold=outcomes[pair]))
     if rate is not None:
         connection.execute(campaign.update().values(gold_rate=rate))
 
 
 def rate_of(store: Store) -> float:
-    """The share of pairs handed out that are drawn from those whose outcome is known."""
+    """Return the share of gold pairs among the pairs handed out."""
     with store.reading() as connection:
         return connection.execute(sa.select(campaign.c.gold_rate)).scalar() or 0.0
 
 
-def right_and_asked(connection: sa.Connection, question: int | None = None) -> dict[str, Right]:
-    """Of each rater who answered a pair whose outcome is known, why ever it was asked: how many, and how well.
+def right_and_asked(connection: sa.Connection, question: int | None = None) -> dict[str, GoldScore]:
+    """Score each rater who answered a gold pair, for whatever reason it was asked, on all questions or on one.
 
-    By all questions, or by this one. Those who are excluded too: how they did on these pairs may be why they are.
+    Excluded raters are scored, too: their score may be the reason why they are excluded.
     """
     right = sa.func.sum(sa.case((answers.c.outcome == pairs.c.gold, 1), else_=0))
-    found = connection.execute(
+    rows = connection.execute(
         sa.select(people.c.name, right, sa.func.count())
         .select_from(answers.join(leases).join(pairs, leases.c.pair == pairs.c.id).join(people))
         .where(leases.c.state == "answered", pairs.c.gold.is_not(None))
@@ -132,11 +138,11 @@ def right_and_asked(connection: sa.Connection, question: int | None = None) -> d
         .group_by(people.c.name)
         .order_by(people.c.name)
     )
-    return {name: Right(int(good), asked) for name, good, asked in found}
+    return {name: GoldScore(int(n_right), asked) for name, n_right, asked in rows}
 
 
-def together(connection: sa.Connection) -> Right:
-    """The same of everybody whose answers count."""
-    found, out = right_and_asked(connection), {row["name"] for row in excluded(connection)}
-    counts = [own for name, own in found.items() if name not in out]
-    return Right(sum(own.right for own in counts), sum(own.asked for own in counts))
+def together(connection: sa.Connection) -> GoldScore:
+    """Return the common score of all raters whose answers count."""
+    out = {row["name"] for row in excluded(connection)}
+    scores = [score for name, score in right_and_asked(connection).items() if name not in out]
+    return GoldScore(sum(score.right for score in scores), sum(score.asked for score in scores))

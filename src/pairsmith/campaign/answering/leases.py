@@ -1,9 +1,9 @@
-"""Pairs handed out to people, answers taken and undone.
+"""Hand out pairs to people, take their answers, and take answers back.
 
-A pair is leased to a person; an answer belongs to a lease, so that an answer sent twice counts once, and an answer to
-what was not shown has no place to go. Where there are several questions, a person is given a pair with all of them at
-once, a lease each; what is left of them by whoever goes away is given to others. Where a budget or quota has room for
-fewer answers than a pair has questions, the first questions are given, and the others stay open.
+A pair is leased to a person, and an answer belongs to a lease. So an answer that is sent twice counts once, and an
+answer to a pair that was not shown is impossible. With several questions, a person gets a pair with all of its
+questions at once, one lease per question. If they leave before the last question, the rest goes to others. If a budget
+or quota has room for fewer answers than a pair has questions, the first questions are asked and the others stay open.
 """
 
 from __future__ import annotations
@@ -24,87 +24,88 @@ from pairsmith.campaign.store.schema import CHANGED, GOLD, SECOND, undos
 if TYPE_CHECKING:
     from pairsmith.campaign.store.store import Store
 
-AT_ONCE = 4  # pairs one person may hold: the one on the screen, the next, and some for other tabs
+MAX_PAIRS_HELD = 4  # by one person: the pair on the screen, the next one, and some for other tabs
 
 
 @dataclass(frozen=True)
 class Lease:
-    """A pair as it is shown to a person: the rows of the items on both sides, and the question, 0 for the first."""
+    """A pair as it is shown to a person: the rows of the items on both sides, and the question (0 for the first)."""
 
     token: str
     left: int
     right: int
     question: int
-    wording: int | None = None  # the number of the question and instructions that go with it; None: the first
+    wording: int | None = None  # the number of the question and instructions shown with it; None: the first
 
 
-def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: int = AT_ONCE) -> Lease | None:
-    """A pair for this person besides those they hold, or None where there is none now, or they hold `at_once`.
+def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: int = MAX_PAIRS_HELD) -> Lease | None:
+    """Lease a pair to this person, besides the pairs they are `holding`; return None if there is none now.
 
-    One that is theirs already comes first, so that a page that is loaded again shows the same pair.
+    A pair that they already hold comes first, so that a reloaded page shows the same pair. A person who holds
+    `at_once` pairs gets no more.
     """
     now = store.now()
-    expires = _end_of_a_lease(store, now)
+    expires = _lease_end(store, now)
     with store.writing() as connection:
-        course = goals.course(connection, now, person)
-        if course.over is not None:
+        status = goals.status(connection, now, person)
+        if status.over is not None:
             return None
-        wording = course.wording
+        wording = status.wording
         held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
         for lease in held:
             if lease.token not in holding:
                 connection.execute(sql.SHOW, {"lease": lease.id, "until": expires, "shown": wording})
                 return _shown(lease.token, lease, lease.left, wording)
-        if len({(lease.first, lease.second) for lease in held}) >= at_once or course.room < 1:
+        if len({(lease.first, lease.second) for lease in held}) >= at_once or status.room < 1:
             return None
-        pair, its_questions = gold.draw(connection, store, person, course.gold_rate), sql.ALL_QUESTIONS_OF
+        pair, its_questions = gold.draw(connection, store, person, status.gold_rate), sql.ALL_QUESTIONS_OF
         if pair is None:
             free, its_questions = sql.NEXT_FREE_PAIR[store.settings.repeats], sql.QUESTIONS_OF
             pair = connection.execute(free, {"now": now, "person": person}).first()
         if pair is None and store.settings.asks_again:
-            pair, its_questions = _for_a_newcomer(connection, store, person, now), sql.ALL_QUESTIONS_OF
+            pair, its_questions = _repeat_for_newcomer(connection, store, person, now), sql.ALL_QUESTIONS_OF
         if pair is None:
             return None
-        asked = [pair]
+        questions = [pair]
         if len(store.settings.questions) > 1:
             same = {"first": pair.first, "second": pair.second, "now": now, "person": person}
-            asked = list(connection.execute(its_questions[store.settings.repeats], same))
-        return _hand_out(connection, person, asked[: course.room], expires, pair.why, wording)
+            questions = list(connection.execute(its_questions[store.settings.repeats], same))
+        return _hand_out(connection, person, questions[: status.room], expires, pair.why, wording)
 
 
 def _hand_out(
-    connection: sa.Connection, person: int, asked: Sequence[Any], expires: int, why: str, wording: int | None
+    connection: sa.Connection, person: int, questions: Sequence[Any], expires: int, why: str, wording: int | None
 ) -> Lease:
-    """Lease a pair with these of its questions; the first."""
-    first, second = asked[0].first, asked[0].second
-    # Abandoned leases of theirs on this pair are taken up again: two would let them answer twice.
-    found = connection.execute(sql.ABANDONED, {"first": first, "second": second, "person": person}).all()
-    before = {lease.pair: lease for lease in found}
-    left = found[0].left if found else _choose_left(connection, first, second)
+    """Lease a pair with these of its questions, and return the lease of the first question."""
+    first, second = questions[0].first, questions[0].second
+    # If the person abandoned leases on this pair, they are used again: new ones would let them answer twice.
+    abandoned = connection.execute(sql.ABANDONED, {"first": first, "second": second, "person": person}).all()
+    lease_of = {lease.pair: lease for lease in abandoned}
+    left = abandoned[0].left if abandoned else _choose_left(connection, first, second)
     shown = []
-    for pair in asked:
-        lease = before.get(pair.id)
+    for pair in questions:
+        lease = lease_of.get(pair.id)
         if lease is None:
             token = _lease(connection, pair.id, person, left, expires, why, wording)
             shown.append(_shown(token, pair, left, wording))
         else:
-            again = {"lease": lease.id, "until": expires, "reason": why, "shown": wording}
-            connection.execute(sql.TAKE_UP, again)
+            renewed = {"lease": lease.id, "until": expires, "reason": why, "shown": wording}
+            connection.execute(sql.TAKE_UP, renewed)
             shown.append(_shown(lease.token, pair, lease.left, wording))
     return shown[0]
 
 
 def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
-    """Keep these pairs for this person, who still looks at them; those of them that are still theirs to answer.
+    """Extend the leases of a person who still looks at these pairs; return the tokens they can still answer.
 
-    When the last answers of a budget are being given nothing is kept for longer: who does not answer would hold it up.
-    Nor is anything once the campaign is closed or past its deadline, and then a pair is theirs until its lease expires.
+    No lease is extended while the last answers of a budget are being given, because a person who does not answer would
+    hold up the end. Nor is any lease extended after a close or a deadline; it then holds until it expires.
     """
     now = store.now()
     kept = []
     with store.writing() as connection:
-        course, ended = goals.course(connection, now, person), goals.ended_at(connection, now) is not None
-        room = course.room
+        status, ended = goals.status(connection, now, person), goals.ended_at(connection, now) is not None
+        room = status.room
         for token in tokens:
             lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
             if lease is None or lease.state != "open" or (ended and lease.expires <= now):
@@ -112,14 +113,14 @@ def renew(store: Store, person: int, tokens: Sequence[str]) -> list[str]:
             if _is_lost(connection, lease, now, room):
                 continue
             kept.append(token)
-            if course.over is None and course.budget_room > 0:
-                _hold(connection, lease, now, until=_end_of_a_lease(store, now))
+            if status.over is None and status.budget_room > 0:
+                _hold(connection, lease, now, until=_lease_end(store, now))
                 room -= lease.expires <= now
     return kept
 
 
 def release(store: Store, person: int, tokens: Sequence[str]) -> None:
-    """Give back pairs that this person holds and will not answer, with all their questions: others may have them."""
+    """Give back pairs that this person holds and will not answer, with all their questions, so that others get them."""
     now = store.now()
     with store.writing() as connection:
         for token in tokens:
@@ -129,9 +130,9 @@ def release(store: Store, person: int, tokens: Sequence[str]) -> None:
 
 
 def _hold(connection: sa.Connection, lease: Any, now: int, until: int) -> None:
-    """Keep the pair of this lease, with all questions that are left of it, for its person until then."""
-    its = {"lease": lease.id, "first": lease.first, "second": lease.second, "holder": lease.person}
-    connection.execute(sql.RENEW, its | {"now": now, "until": until})
+    """Reserve the pair of this lease, with all its remaining questions, for its person until a time."""
+    of_pair = {"lease": lease.id, "first": lease.first, "second": lease.second, "holder": lease.person}
+    connection.execute(sql.RENEW, of_pair | {"now": now, "until": until})
 
 
 def answer(
@@ -145,13 +146,18 @@ def answer(
     changed: bool = False,
     ago: float = 0.0,
 ) -> bool:
-    """Take an answer: left, right, tie or skip. False where this lease was answered before: it counts once.
+    """Store an answer; return False if this lease was answered before, because it counts once.
 
-    `strength` says how much better the one is, slightly or much, where the campaign asks for it. `changed` marks the
-    tie or the skip of a program that answered differently from each side. `ago` is how many seconds before now the
-    answer was given: a page that was offline sends answers late. What was given after the campaign was closed or past
-    its deadline is a person's last answer; their other pairs are given back with it. A program has no screen, and
-    answers all that it was asking about.
+    An answer after a close or a deadline is the person's last one, and gives back their other pairs. A program has no
+    screen, so it may still answer all pairs that it was asking about.
+
+    Parameters
+    ----------
+    choice : left, right, tie or skip.
+    seconds : how long the person took.
+    strength : "slightly" or "much" better, in campaigns that ask for it.
+    changed : whether a program answered differently from each side, and this is the resulting tie or skip.
+    ago : how many seconds ago the answer was given; a page that was offline sends answers late.
     """
     now = store.now()
     with store.writing() as connection:
@@ -163,7 +169,7 @@ def answer(
         ended = goals.ended_at(connection, now)
         after_the_end = ended is not None and now - round(ago * SECOND) > ended
         if after_the_end and lease.expires <= now:
-            raise Refused(410, "the campaign is over; besides the pair on the screen nothing can be answered any more")
+            raise Refused(410, "the campaign is over; only the pair on the screen could still be answered")
         if choice == "tie" and not store.settings.ties:
             raise Refused(422, "this campaign has no ties; choose left, right or skip")
         if strength is not None and (choice not in ("left", "right") or not store.settings.graded):
@@ -171,11 +177,11 @@ def answer(
         if comment and not store.settings.comments:
             raise Refused(422, "this campaign takes no comments; leave it out")
         if choice != "skip" and lease.expires <= now:
-            room = goals.course(connection, now, person).room
+            room = goals.status(connection, now, person).room
             if _is_lost(connection, lease, now, room):
-                raise Refused(409, "this pair waited too long and went to somebody else; here is another")
+                raise Refused(409, "this pair waited too long and went to somebody else; answer the next pair instead")
         outcome = None if choice == "skip" else _outcome(lease, choice)
-        given = {
+        values = {
             "lease": lease.id,
             "outcome": outcome,
             "milliseconds": None if seconds is None else milliseconds(seconds),
@@ -183,7 +189,7 @@ def answer(
             "strength": strength,
             "comment": CHANGED if changed else as_comment(comment),
         }
-        connection.execute(sql.ANSWER, given)
+        connection.execute(sql.ANSWER, values)
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "skipped" if outcome is None else "answered"})
         if outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": -1})
@@ -193,68 +199,77 @@ def answer(
 
 
 def undo(store: Store, person: int, token: str) -> Lease:
-    """Take back the last answer of this person, which belongs to this lease, and show its pair again."""
+    """Take back this person's last answer, which must belong to this lease, and show its pair again."""
     now = store.now()
     with store.writing() as connection:
         lease = _own_lease(connection, person, token)
-        course = goals.course(connection, now, person)
-        if course.state == "closed":
-            raise Refused(409, "the campaign is closed; its answers stand")
-        if lease.state == "undone":  # asked twice
+        status = goals.status(connection, now, person)
+        if goals.ended_at(connection, now) is not None:  # no second answer could take the place of this one
+            state = "closed" if status.state == "closed" else "past its deadline"
+            raise Refused(409, f"the campaign is {state}; its answers stand")
+        if lease.state == "undone":  # the request came twice
             again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
             if again is None or again.state != "open":  # set aside by repair, or answered since
                 raise Refused(409, "only the last answer can be taken back")
             return _shown(again.token, lease, again.left, again.wording)
         last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
-        of_itself = lease.first == lease.second  # stored by an old import, see repair
-        if last is None or last.token != token or of_itself:
+        with_itself = lease.first == lease.second  # as some imports stored, see `store.repair`
+        if last is None or last.token != token or with_itself:
             raise Refused(409, "only the last answer can be taken back")
         connection.execute(undos.insert().values(answer=last.id, at=now))
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
         if last.outcome is not None and not lease.excluded:
             connection.execute(sql.ADD_WANTED, {"pair": lease.pair, "step": 1})
-        expires = _end_of_a_lease(store, now)
-        # A skip reserved nothing any more. Its pair shown again takes the place of another that this person holds.
-        if last.outcome is None and course.room < 1 and not _give_back_newest(connection, person, now):
+        expires = _lease_end(store, now)
+        # A skip reserves no answer. If there is no room, its pair replaces another one that this person holds.
+        if last.outcome is None and status.room < 1 and not _give_back_newest(connection, person, now):
             expires = now
-        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, course.wording, again=True)
-    return _shown(shown_again, lease, lease.left, course.wording)
+        shown_again = _lease(connection, lease.pair, person, lease.left, expires, lease.why, status.wording, again=True)
+    return _shown(shown_again, lease, lease.left, status.wording)
 
 
 def progress(store: Store, person: int) -> dict[str, Any]:
-    """Answers of all and of this person, answers still wanted, and the lease whose answer they may take back.
+    """Return how far the campaign and this person have come.
 
-    Imported answers that carry this person's name are not theirs: they count for all only.
-    And how many answers are the goal, of all (`goal`) and of this person (`quota`); None where there is none.
+    answers  by everybody; imported ones count, too
+    yours    given here by this person; imported answers under their name do not count
+    wanted   answers that are still wanted
+    goal     the budget of answers by everybody; None without one
+    quota    the goal for this person; None without one
+    undo     the token of the lease whose answer this person may take back; None if there is none
     """
     with store.reading() as connection:
-        found = connection.execute(sql.PROGRESS, {"person": person}).one()
-    wanted = goals.Goals.from_stored(found.goals)
+        row = connection.execute(sql.PROGRESS, {"person": person}).one()
+        over = goals.ended_at(connection, store.now()) is not None
+    limits = goals.Goals.from_stored(row.goals)
     return {
-        "answers": found.total,
-        "yours": found.own,
-        "wanted": found.wanted,
-        "goal": wanted.answers,
-        "quota": wanted.quota if found.quota is None else found.quota,
-        "undo": None if found.state == "closed" else found.last,
+        "answers": row.total,
+        "yours": row.own,
+        "wanted": row.wanted,
+        "goal": limits.answers,
+        "quota": limits.quota if row.quota is None else row.quota,
+        "undo": None if over else row.last,
     }
 
 
 def was_shown(store: Store, person: int, row: int) -> bool:
-    """Whether this person was ever asked about this item here."""
+    """Return whether this person was ever shown this item here."""
     with store.reading() as connection:
         return bool(connection.execute(sql.SHOWN, {"person": person, "row": row}).scalar())
 
 
-def _for_a_newcomer(connection: sa.Connection, store: Store, person: int, now: int) -> Any:
-    """A complete pair, once more, for somebody who has not answered any: rounds ask again only those who take part."""
+def _repeat_for_newcomer(connection: sa.Connection, store: Store, person: int, now: int) -> Any:
+    """Return a complete pair for a person without any answer, and otherwise None.
+
+    Rounds only plan repeated pairs for raters who already take part.
+    """
     if connection.execute(sql.ANSWERED_HERE, {"person": person}).first() is not None:
         return None
     return connection.execute(sql.FOR_A_NEWCOMER[store.settings.repeats], {"person": person, "now": now}).first()
 
 
 def _give_back_newest(connection: sa.Connection, person: int, now: int) -> bool:
-    """Expire the newest lease that this person holds; False where there is none."""
+    """Expire the newest lease that this person holds; return False if there is none."""
     held = connection.execute(sql.HELD, {"now": now, "person": person}).all()
     if not held:
         return False
@@ -263,7 +278,7 @@ def _give_back_newest(connection: sa.Connection, person: int, now: int) -> bool:
 
 
 def _is_lost(connection: sa.Connection, lease: Any, now: int, room: int) -> bool:
-    """Whether this lease expired and its answer went to others: the pair's, or the last of a budget or quota."""
+    """Return whether this lease expired and its place was taken, on its pair or in a budget or quota."""
     if lease.expires > now:
         return False
     if room < 1:
@@ -274,15 +289,15 @@ def _is_lost(connection: sa.Connection, lease: Any, now: int, room: int) -> bool
     return bool(lease.wanted <= others)
 
 
-def _end_of_a_lease(store: Store, now: int) -> int:
+def _lease_end(store: Store, now: int) -> int:
     return now + round(store.settings.lease_seconds * SECOND)
 
 
 def _own_lease(connection: sa.Connection, person: int, token: str) -> Any:
-    found = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
-    if found is None:
+    lease = connection.execute(sql.OWN_LEASE, {"token": token, "person": person}).first()
+    if lease is None:
         raise Refused(404, "this pair was not shown to you")
-    return found
+    return lease
 
 
 def _lease(
@@ -295,25 +310,25 @@ def _lease(
     wording: int | None,
     again: bool = False,
 ) -> str:
-    """Lease this pair to a person; the token."""
+    """Lease this pair to a person, and return the token."""
     token = secrets.token_urlsafe(16)
-    given = {"token": token, "pair": pair, "person": person, "left": left, "state": "open", "again": again}
-    connection.execute(sql.LEASE, given | {"expires": expires, "why": why, "wording": wording})
+    values = {"token": token, "pair": pair, "person": person, "left": left, "state": "open", "again": again}
+    connection.execute(sql.LEASE, values | {"expires": expires, "why": why, "wording": wording})
     return token
 
 
 def _shown(token: str, pair: Any, left: int, wording: int | None) -> Lease:
-    """The lease of this pair (a row with first, second and question) with `left` on the left side."""
+    """Return the lease of a pair (a row with first, second and question) with the item `left` on the left side."""
     return Lease(token, left, _other(pair, left), pair.question, wording)
 
 
 def _other(pair: Any, row: int) -> int:
-    """The item of this pair that is not in this row."""
+    """Return the row of the other item of this pair."""
     return int(pair.second if row == pair.first else pair.first)
 
 
 def _outcome(lease: Any, choice: str) -> int:
-    """+1 where the pair's first item is preferred, -1 where the second is, 0 for a tie."""
+    """Return +1 if the pair's first item is preferred, -1 if the second is, and 0 for a tie."""
     if choice == "tie":
         return 0
     preferred = lease.left if choice == "left" else _other(lease, lease.left)
@@ -321,9 +336,9 @@ def _outcome(lease: Any, choice: str) -> int:
 
 
 def _choose_left(connection: sa.Connection, first: int, second: int) -> int:
-    """Which of two items goes left: the one shown left less often; by chance if equal."""
+    """Return which of two items goes left: the one shown left less often, or a random one."""
     two = {"one": first, "other": second}
-    lean = {found.row: found.lean for found in connection.execute(sql.LEAN_OF_TWO, two)}
+    lean = {row.row: row.lean for row in connection.execute(sql.LEAN_OF_TWO, two)}
     sides = [first, second]
     left = secrets.choice(sides) if lean[first] == lean[second] else min(sides, key=lambda row: lean[row])
     connection.execute(sql.LEAN, two | {"leftmost": left})

@@ -1,7 +1,7 @@
-"""Answers written to files and read from files.
+"""Export answers to files, and import answers from files.
 
-files         import and export
+files         import and export, in every format
 label_studio  tasks and annotations of Label Studio
-preferences   preferences that language models are tuned by
-times         times as files write them
+preferences   preferences for tuning language models
+times         times in ISO 8601
 """

@@ -1,8 +1,8 @@
-"""Label Studio: pairs as its tasks with a labelling config to go with them, and its annotations read back.
+"""Label Studio: export pairs as its tasks with a labelling config, and import its annotations.
 
-There is one task a pair, those still to be answered included, with an annotation for each answer. Its Pairwise tag
-knows left and right; a tie is the choice "tie" of a Choices tag. Files are named as Label Studio serves them from its
-local storage, whose document root is then the folder of the campaign's files.
+Each pair is one task, with an annotation for each answer; pairs without answers are tasks too. Label Studio's Pairwise
+tag knows left and right; a tie is the choice "tie" of a Choices tag. Files are named as Label Studio serves them from
+its local storage, whose document root must be the folder of the campaign's files.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.sources import contents
 
 SERVED = "/data/local-files/?d="  # where Label Studio serves files of its local storage
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # @anna is the name of somebody elsewhere
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+")  # @anna is no address
 TAGS = {"text": "Text", "markdown": "HyperText", "image": "Image", "audio": "Audio"}
 
 
 def config(store: Store, snapshot: CampaignSnapshot) -> str:
-    """The labelling config that the tasks need: what is shown of the items on two sides, and what may be chosen."""
+    """Return the labelling config for the tasks: what is shown on either side, and what may be chosen."""
     top = xml.Element("View")
     xml.SubElement(top, "Header", value=wordings.current(store, snapshot.question).question)
     if store.prompt(0) is not None:
@@ -45,7 +45,9 @@ def config(store: Store, snapshot: CampaignSnapshot) -> str:
     for side in ("left", "right"):
         place = xml.SubElement(sides, "View")
         for at, (name, kind) in enumerate(_variables(store, snapshot).items()):
-            own = side if at == 0 else f"{side}_{name}"  # the first stands for the item, and is chosen
+            own = (
+                side if at == 0 else f"{side}_{name}"
+            )  # the first variable stands for the item and is what gets chosen
             xml.SubElement(place, TAGS[kind], name=own, value=f"${side}_{name}")
     if store.settings.ties:
         choices = xml.SubElement(top, "Choices", name="tie", toName="left", choice="single", showInline="true")
@@ -55,12 +57,12 @@ def config(store: Store, snapshot: CampaignSnapshot) -> str:
 
 
 def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
-    """One task for each pair, in the order in which they were asked; the sides are those it was first shown on."""
-    given, variables, names = snapshot.answers, _variables(store, snapshot), store.items.names
+    """Return a task for each pair, in planned order. Its sides are those of the first time that it was shown."""
+    answers, variables, names = snapshot.answers, _variables(store, snapshot), store.items.names
     left_of: dict[tuple[int, int], int] = {(int(i), int(j)): int(i) for i, j in snapshot.planned}
-    for i, j, left in reversed(list(zip(given["first"], given["second"], given["left"], strict=True))):
+    for i, j, left in reversed(list(zip(answers["first"], answers["second"], answers["left"], strict=True))):
         left_of[int(i), int(j)] = int(left)
-    found: dict[tuple[int, int], dict[str, Any]] = {
+    task_of: dict[tuple[int, int], dict[str, Any]] = {
         (i, j): {
             "id": number,
             "data": {"left_id": names[left], "right_id": names[i + j - left]}
@@ -72,35 +74,35 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
         for number, ((i, j), left) in enumerate(left_of.items(), 1)
     }
     answer: Any
-    for answer in given.itertuples():
+    for answer in answers.itertuples():
         pair = int(answer.first), int(answer.second)
         won = None if answer.outcome == 0 else pair[0] if answer.outcome > 0 else pair[1]
         choice = "tie" if won is None else "left" if won == left_of[pair] else "right"
-        found[pair]["annotations"].append(
+        task_of[pair]["annotations"].append(
             {
-                **_who(answer.rater),
+                **_rater_field(answer.rater),
                 "created_at": written_time(answer.at),
                 "lead_time": None if pd.isna(answer.seconds) else answer.seconds,
                 "result": [_result(choice)],
             }
         )
-    return list(found.values())
+    return list(task_of.values())
 
 
-def _who(rater: str) -> dict[str, Any]:
-    """Who gave an answer. Label Studio refuses all tasks where `completed_by` has an e-mail that it does not know."""
+def _rater_field(rater: str) -> dict[str, Any]:
+    """Name the rater. Label Studio refuses all tasks if any `completed_by` has an e-mail address it does not know."""
     return {"completed_by": {"email": rater}} if _EMAIL.fullmatch(rater) else {"rater": rater}
 
 
 def _result(choice: str) -> dict[str, Any]:
     if choice == "tie":
         return {"from_name": "tie", "to_name": "left", "type": "choices", "value": {"choices": ["tie"]}}
-    # Label Studio drops results whose to_name is not the name of one tag; its own results name the Pairwise tag.
+    # Label Studio drops results whose to_name is not the name of a single tag. Its own name the Pairwise tag.
     return {"from_name": "pairwise", "to_name": "pairwise", "type": "pairwise", "value": {"selected": choice}}
 
 
 def _variables(store: Store, snapshot: CampaignSnapshot) -> dict[str, str]:
-    """What is shown of items, and of which kind each is: as many texts, images and so on as any of them has."""
+    """Return the kind of each variable of a task: as many texts, images and so on as the item with the most has."""
     most: dict[str, int] = {}
     for row in np.unique(snapshot.planned):
         for kind, count in Counter(kind for kind, _ in store.parts(int(row))).items():
@@ -109,7 +111,7 @@ def _variables(store: Store, snapshot: CampaignSnapshot) -> dict[str, str]:
 
 
 def _data(store: Store, side: str, row: int, variables: dict[str, str]) -> dict[str, str]:
-    """What is shown of an item on this side; nothing for what it lacks and others have."""
+    """Return the variables for an item on this side, empty for parts that only other items have."""
     own: dict[str, list[str]] = {}
     for kind, value in store.parts(row):
         own.setdefault(kind, []).append(_value(kind, value))
@@ -123,8 +125,8 @@ def _value(kind: str, value: str) -> str:
 
 
 def read_tasks(path: Path, items: Items) -> pd.DataFrame:
-    """The annotations of tasks that Label Studio exported as JSON."""
-    found: list[dict[str, Any]] = []
+    """Read the annotations of tasks that Label Studio exported as JSON."""
+    rows: list[dict[str, Any]] = []
     for number, task in enumerate(_read_list(path), 1):
         where = f"{path}: task {number}"
         left, right = _items_of(task, items, where)
@@ -132,7 +134,7 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
             choice = _choice(annotation, f"{where}: result")
             if choice is None:
                 continue  # cancelled, or about something else
-            found.append(
+            rows.append(
                 {
                     "first": left,
                     "second": right,
@@ -142,11 +144,11 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
                     "at": read_time(annotation.get("created_at"), where),
                 }
             )
-    if not found:
+    if not rows:
         raise ValueError(
             f"{path} has no annotations that choose left, right or tie; annotate in Label Studio, and export it as JSON"
         )
-    frame = pd.DataFrame(found, columns=["first", "second", "outcome", "rater", "seconds", "at"])
+    frame = pd.DataFrame(rows, columns=["first", "second", "outcome", "rater", "seconds", "at"])
     frame["left"] = frame["first"]
     return frame.astype(dict.fromkeys(["first", "second", "left", "outcome"], np.int64))
 
@@ -157,18 +159,18 @@ def _read_list(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     try:
-        found = parse_json(content)
+        tasks = parse_json(content)
     except RepeatedKey as error:
         raise ValueError(f"{path}: {error}") from None
     except ValueError:
         raise ValueError(f"{path} is no JSON; export it from Label Studio as JSON") from None
-    if not isinstance(found, list) or not all(isinstance(task, dict) for task in found):
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise ValueError(f"{path}: a list of Label Studio tasks is expected")
-    return found
+    return tasks
 
 
 def _items_of(task: dict[str, Any], items: Items, where: str) -> tuple[int, int]:
-    """The rows of the two items of a task."""
+    """Return the rows of the two items of a task."""
     data = task.get("data")
     if not isinstance(data, dict) or not {"left_id", "right_id"} <= data.keys():
         raise ValueError(f"{where} has no left_id and right_id in its data, which name the two items")
@@ -182,18 +184,19 @@ def _items_of(task: dict[str, Any], items: Items, where: str) -> tuple[int, int]
     return left, right
 
 
-def _list(found: Any, where: str) -> list[Any]:
-    if found is not None and not isinstance(found, list):
+def _list(value: Any, where: str) -> list[Any]:
+    if value is not None and not isinstance(value, list):
         raise ValueError(f"{where} is no list; export it from Label Studio as JSON")
-    return found or []
+    return value or []
 
 
-def _seconds(found: Any) -> float:
-    """How long an answer took, NaN where nothing sensible is said."""
-    return float(found) if isinstance(found, int | float) and 0 <= found <= 1e9 else np.nan
+def _seconds(value: Any) -> float:
+    """Return how long an answer took, or NaN if the value cannot be that."""
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1e9 else np.nan
 
 
 def _choice(annotation: Any, where: str) -> str | None:
+    """Return left, right or tie, or None for an annotation that chooses none of them."""
     if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
         return None
     for result in _list(annotation.get("result"), where):
@@ -209,6 +212,7 @@ def _choice(annotation: Any, where: str) -> str | None:
 
 
 def _completed_by(who: Any) -> str:
+    """Return the name of a rater."""
     if isinstance(who, dict):
         who = who.get("email") or who.get("username") or who.get("id")
     return UNNAMED if who in (None, "") else str(who)

@@ -1,4 +1,4 @@
-"""Times of the tables as files write them, in ISO 8601."""
+"""Times in files: ISO 8601."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pairsmith.data.names import quoted
 
 
 def written_time(at: int) -> str:
-    """A time of the tables as ISO 8601."""
+    """Format microseconds since 1970 as ISO 8601."""
     return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % SECOND:06d}Z"
 
 
 def read_time(text: Any, where: str) -> float:
-    """Microseconds of a time as ISO 8601, NaN where there is none. A time without a zone is UTC."""
+    """Parse an ISO 8601 time into microseconds since 1970, NaN if empty. A time without a zone is UTC."""
     if (np.ndim(text) == 0 and pd.isna(text)) or str(text).strip() == "":
         return np.nan
     try:
         time = datetime.fromisoformat(str(text).strip())
     except ValueError:
         raise ValueError(f"{where} has the time {quoted(text)}; write it as 2026-01-31T12:00:00Z") from None
-    whole = time if time.tzinfo else time.replace(tzinfo=UTC)
-    seconds = (whole.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    seconds = (time.replace(microsecond=0) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
     if not 0 <= seconds < 9e9:  # microseconds are exact in a float until the year 2255
         raise ValueError(f"{where} has the time {quoted(text)}; it must be between 1970 and 2255")
-    return float(int(seconds) * SECOND + whole.microsecond)
+    return float(int(seconds) * SECOND + time.microsecond)

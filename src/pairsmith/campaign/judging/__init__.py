@@ -1,5 +1,5 @@
 """Programs as raters.
 
 judge   hand pairs to a program and store its answers
-asking  ask by a command or by HTTP
+asking  ask a program by command or by HTTP
 """

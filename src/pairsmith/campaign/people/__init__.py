@@ -1,8 +1,8 @@
 """Who takes part in a campaign.
 
-invites     invites of raters and organisers
-enrolment   links by which people invite themselves
-lookalikes  names that look alike
-seals       the key of this user, and what is sealed with it
-trust       whether this user made or confirmed a campaign
+invites     links for single raters and organisers
+enrolment   links by which people enrol themselves
+lookalikes  refuse names that look alike
+seals       this user's key, and seals made with it
+trust       campaigns that this user made or confirmed
 """

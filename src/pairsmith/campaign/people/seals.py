@@ -1,7 +1,7 @@
-"""Which campaigns and invites this user made or confirmed: they carry a seal that only this user's key can make.
+"""Seals: marks that only this user's key can make, on campaigns and invites that this user made or confirmed.
 
-The key is 32 random bytes in a file of the user's own. A campaign from elsewhere may name any folder to show files of,
-and may hold invites whose links its sender knows: without a seal, neither counts.
+The key is 32 random bytes in a file of the user. A campaign from elsewhere may name any folder to show files from, and
+may hold invites whose links its sender knows. Without a seal, neither is valid.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 
 from pairsmith.campaign.store.database import CampaignError
 
-LENGTH = 32  # bytes of the key
-# Keys that were read. Requests need them even when the process has run out of files that it may open.
+KEY_BYTES = 32
+# Requests need the key even when the process cannot open another file.
 _keys_read: dict[Path, bytes] = {}
 
 
 class NoKey(CampaignError):
-    """There is no place to keep a key in."""
+    """There is no place to keep a key."""
 
 
 def home() -> Path:
-    """The folder of the key: $PAIRSMITH_HOME, or a folder where the platform keeps such things."""
+    """Return the folder of the key: $PAIRSMITH_HOME, or where the platform keeps data of applications."""
     if own := os.environ.get("PAIRSMITH_HOME"):
         return Path(own)
     if sys.platform == "win32":
@@ -41,20 +41,20 @@ def home() -> Path:
 
 
 def key(make: bool = True) -> bytes | None:
-    """This user's key. Without one it is made, or, where `make` is not wanted, None."""
+    """Return this user's key. If there is none, make one or, without `make`, return None."""
     try:
         place = home() / "key"
-    except RuntimeError:  # nobody knows where home is
+    except RuntimeError:  # the user has no home
         place = Path("~/pairsmith/key")
     if place in _keys_read:
         return _keys_read[place]
     try:
         try:
-            found = place.read_bytes()
+            own = place.read_bytes()
         except FileNotFoundError:
             if not make:
                 return None
-            found = _made(place)
+            own = _make_key(place)
     except OSError as error:
         if not make:
             return None
@@ -62,22 +62,22 @@ def key(make: bool = True) -> bytes | None:
             f"no key can be kept in {place.parent} ({error.strerror}); set PAIRSMITH_HOME to a folder of yours that"
             " can be written to"
         ) from None
-    if len(found) != LENGTH:
+    if len(own) != KEY_BYTES:
         if not make:
             return None
-        raise NoKey(f"{place} is no key of pairsmith ({len(found)} bytes, not {LENGTH}); delete it, and confirm anew")
-    _keys_read[place] = found
-    return found
+        raise NoKey(f"{place} is no key of pairsmith ({len(own)} bytes, not {KEY_BYTES}); delete it, and confirm anew")
+    _keys_read[place] = own
+    return own
 
 
-def _made(place: Path) -> bytes:
-    """A new key, or the one of a process that was faster: the first that is in place, whole, counts."""
+def _make_key(place: Path) -> bytes:
+    """Make a key and return it, or the key of another process that was faster. A key appears whole or not at all."""
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = place.with_name(f".key.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(secrets.token_bytes(LENGTH))
+            file.write(secrets.token_bytes(KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
         try:
@@ -94,18 +94,18 @@ def _made(place: Path) -> bytes:
 
 
 def seal(*sealed: str) -> str:
-    """The seal of these texts by this user."""
+    """Return this user's seal on these texts."""
     own = key()
     assert own is not None
     return _seal(own, sealed)
 
 
-def holds(found: object, *sealed: object) -> bool:
-    """Whether this is their seal, by this user."""
+def is_valid(mark: object, *sealed: object) -> bool:
+    """Return whether this is this user's seal on these texts."""
     own = key(make=False)
-    if own is None or not isinstance(found, str) or not all(isinstance(text, str) for text in sealed):
+    if own is None or not isinstance(mark, str) or not all(isinstance(text, str) for text in sealed):
         return False
-    return hmac.compare_digest(_seal(own, sealed).encode(), found.encode("utf-8", "surrogatepass"))
+    return hmac.compare_digest(_seal(own, sealed).encode(), mark.encode("utf-8", "surrogatepass"))
 
 
 def _seal(own: bytes, sealed: tuple[object, ...]) -> str:

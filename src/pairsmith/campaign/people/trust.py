@@ -1,4 +1,4 @@
-"""Where a campaign comes from: whether this user made it, or confirmed what it shows and whom it lets in."""
+"""Trust in a campaign: whether this user made it, or confirmed its folder and its invites."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from pairsmith.campaign.people import enrolment, seals
-from pairsmith.campaign.people import invites as people
+from pairsmith.campaign.people import enrolment, invites, seals
 from pairsmith.campaign.store import items
 from pairsmith.campaign.store.schema import campaign
 
@@ -18,24 +17,24 @@ if TYPE_CHECKING:
 
 
 def is_confirmed(store: Store) -> bool:
-    """Whether this user made the campaign, or confirmed it with this folder."""
+    """Return whether this user made the campaign, or confirmed it with its present folder."""
     settings = store.settings
-    return seals.holds(settings.seal, "campaign", settings.id, settings.folder or "")
+    return seals.is_valid(settings.seal, "campaign", settings.id, settings.folder or "")
 
 
-def confirm(store: Store, folder: str | None, invites: bool = True) -> None:
-    """Make the campaign this user's own, with its files in this folder and with its invites, or without them."""
+def confirm(store: Store, folder: str | None, with_invites: bool = True) -> None:
+    """Seal the campaign as this user's own, with its files in this folder. Accept its invites, or revoke them."""
     own = str(store.settings.id or secrets.token_hex(16))
     settings = replace(store.settings, id=own, folder=folder, seal=seals.seal("campaign", own, folder or ""))
     with store.writing() as connection:
         stored = connection.execute(sa.select(campaign.c.settings)).scalar_one()
         connection.execute(campaign.update().values(settings=stored | settings.to_stored()))
-        people.confirm_invites(connection, own, invites)
-        enrolment.confirm_links(connection, own, invites)
+        invites.confirm_invites(connection, own, with_invites)
+        enrolment.confirm_links(connection, own, with_invites)
     store.settings = settings
 
 
 def files(store: Store) -> list[tuple[str, str]]:
-    """(kind, path in the folder) of each file that the campaign shows."""
+    """Return (kind, path in the folder) of each file that raters see."""
     with store.reading() as connection:
         return items.files(connection)

@@ -1,4 +1,4 @@
-"""How far programs agree with people, on the pairs that both answered."""
+"""How far programs agree with people on the pairs that both answered."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from scipy.special import ndtri
 
 from pairsmith.campaign.store.schema import CHANGED
 
-LEVEL = 0.9  # of the intervals
+INTERVAL_LEVEL = 0.9
 
 
 def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
-    """Of each program: how many pairs both it and people answered, and the share on which they say the same.
+    """Return a row for each program: on how many pairs it can be compared with people, and how far they agree.
 
-    `answers` are those of `answers.standing`. A pair counts once: by the share of people's answers that are the same as
-    the program's, a tie being the same as a tie only. `low` and `high` are Wilson's interval, with pairs for the
-    independent trials. `people` is how far people agree with each other on those of the same pairs that several of
-    them answered, which no judge can be expected to exceed by much; None where there are none.
+    `answers` has the columns of `load_answers`. Pairs that the program answered differently from each side are
+    left out, because such ties are not verdicts. The keys of a row:
 
-    Pairs that the program answered differently from each side are left out: their ties are not its verdicts. `changed`
-    counts those of them that people answered. The shares are None where no other pair is left.
+    name
+    pairs : the number of pairs that both the program and people answered
+    changed : the number of pairs that are left out although people answered them
+    agrees, low, high : the share of agreement and its Wilson interval, with pairs as independent trials; None if no
+        pair is left. A pair counts once, by the share of people's answers that equal the program's. A tie equals only
+        a tie.
+    people : how far people agree with each other on those of the pairs that several of them answered, which is about
+        the most that a judge can reach; None if there is no such pair
     """
     pair = ["first", "second"]
     by_people = answers[~answers["program"]]
-    found = []
+    rows = []
     for name, own in answers[answers["program"]].groupby("rater"):
         is_changed = own["comment"] == CHANGED
         own, changed = own[~is_changed], own[is_changed]
         both = own.merge(by_people, on=pair, suffixes=("", "_person"))
-        left_out = len(changed[pair].merge(by_people[pair]).drop_duplicates())
-        if both.empty and not left_out:
+        n_changed = len(changed[pair].merge(by_people[pair]).drop_duplicates())
+        if both.empty and not n_changed:
             continue
         shares = _same(both, "outcome_person").to_numpy()
         among = by_people.merge(own[pair].drop_duplicates(), on=pair).reset_index()
@@ -42,28 +46,28 @@ def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
         if len(shares):
             share = float(shares.mean())
             agrees, low, high = (round(value, 4) for value in (share, *wilson(share, len(shares))))
-        found.append(
+        rows.append(
             {
                 "name": name,
                 "pairs": len(shares),
-                "changed": left_out,
+                "changed": n_changed,
                 "agrees": agrees,
                 "low": low,
                 "high": high,
                 "people": None if others.empty else round(float(_same(others, "outcome_other").mean()), 4),
             }
         )
-    return sorted(found, key=lambda row: -row["pairs"])
+    return sorted(rows, key=lambda row: -row["pairs"])
 
 
 def _same(both: pd.DataFrame, other: str) -> pd.Series:
-    """Of each pair, the share of its rows whose two outcomes are the same."""
+    """Return for each pair the share of its rows whose two outcomes are the same."""
     return (both["outcome"] == both[other]).groupby([both["first"], both["second"]]).mean()
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """The interval of a share of so many trials, at LEVEL."""
-    z = float(ndtri((1 + LEVEL) / 2))
+    """Return Wilson's interval of a share of `count` trials, at `INTERVAL_LEVEL`."""
+    z = float(ndtri((1 + INTERVAL_LEVEL) / 2))
     centre = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * np.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     return max(0.0, float(centre - half)), min(1.0, float(centre + half))

@@ -1,4 +1,4 @@
-"""Single answers as organisers look at them: who was shown what, on which side, in which words, and what they said."""
+"""Single answers as organisers browse them: who was shown what, on which side, in which wording, and the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _choice = sa.case(
     ((answers.c.outcome > 0) == (leases.c.left == pairs.c.first), "left"),
     else_="right",
 )
-_FOUND = (
+_ANSWERS = (
     sa.select(
         answers.c.id,
         answers.c.at,
@@ -39,7 +39,7 @@ _FOUND = (
     .join(_left, _left.c.row == leases.c.left)
     .join(_right, _right.c.row == pairs.c.first + pairs.c.second - leases.c.left)
 )
-# Pairs on which answers that count differ, to the same question.
+# Pairs whose counting answers to the same question differ.
 _DISPUTED = (
     sa.select(leases.c.pair)
     .join(answers)
@@ -50,46 +50,50 @@ _DISPUTED = (
 
 
 class Filter(NamedTuple):
-    """Which answers to look at; nothing means all."""
+    """Which answers to browse; the defaults select all."""
 
     person: str = ""  # the name of a rater
     item: str = ""  # the id of an item, without the spaces around it
-    disputed: bool = False  # only where answers that count differ on the pair
+    disputed: bool = False  # only pairs whose counting answers differ
     question: int = 0  # 1 for the first
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        found: list[sa.ColumnElement[bool]] = [leases.c.state.in_(("answered", "struck"))]
+        """Return the conditions of the query; answers that were taken back never match."""
+        conditions: list[sa.ColumnElement[bool]] = [leases.c.state.in_(("answered", "struck"))]
         if self.person:
-            found.append(people.c.name == self.person)
+            conditions.append(people.c.name == self.person)
         if self.item:
-            found.append(sa.or_(*(sa.func.trim(side.c.name) == self.item.strip() for side in (_left, _right))))
+            conditions.append(sa.or_(*(sa.func.trim(side.c.name) == self.item.strip() for side in (_left, _right))))
         if self.disputed:
-            found.append(leases.c.pair.in_(_DISPUTED))
+            conditions.append(leases.c.pair.in_(_DISPUTED))
         if self.question:
-            found.append(pairs.c.question == self.question - 1)
-        return found
+            conditions.append(pairs.c.question == self.question - 1)
+        return conditions
 
 
 def browse(connection: sa.Connection, wanted: Filter, offset: int, limit: int) -> tuple[int, list[Any]]:
-    """How many such answers there are, and some of them: the latest first, those of one pair together if disputed."""
-    query = _FOUND.where(*wanted.conditions())
+    """Return the number of matching answers and one page of them.
+
+    The latest come first. With `wanted.disputed`, the answers to one pair stand together.
+    """
+    query = _ANSWERS.where(*wanted.conditions())
     total = connection.execute(sa.select(sa.func.count()).select_from(query.subquery())).scalar_one()
     order = (leases.c.pair.desc(), answers.c.id.desc()) if wanted.disputed else (answers.c.id.desc(),)
     return total, list(connection.execute(query.order_by(*order).offset(offset).limit(limit)))
 
 
 def one(connection: sa.Connection, answer: int) -> Any | None:
-    """The answer of this number, None where there is none that stands or was struck out."""
-    return connection.execute(_FOUND.where(answers.c.id == answer, *Filter().conditions())).first()
+    """Return the answer with this number; None if there is none, or if it is a skip or was taken back."""
+    return connection.execute(_ANSWERS.where(answers.c.id == answer, *Filter().conditions())).first()
 
 
 def commented(connection: sa.Connection) -> list[Any]:
-    """Return the answers and skips on which somebody commented, in order."""
-    given = leases.c.state.in_(("answered", "skipped")), answers.c.comment != CHANGED
-    return list(connection.execute(_FOUND.where(*given).order_by(answers.c.id)))
+    """Return the answers and skips with a comment, in order."""
+    commented = leases.c.state.in_(("answered", "skipped")), answers.c.comment != CHANGED
+    return list(connection.execute(_ANSWERS.where(*commented).order_by(answers.c.id)))
 
 
 def raters(connection: sa.Connection) -> list[str]:
-    """The names of all who have answered something."""
+    """Return the names of all raters who have answered something."""
     query = sa.select(people.c.name).where(people.c.id.in_(sa.select(leases.c.person).where(leases.c.state != "open")))
     return list(connection.execute(query.order_by(people.c.name)).scalars())

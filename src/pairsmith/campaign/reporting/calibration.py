@@ -1,9 +1,9 @@
-"""How far the model's figures can be trusted: what it said of answers before they were given, and whether they agree.
+"""How far the model's figures can be trusted: how well it predicted answers, and whether answers contradict each other.
 
-Pairs that a design chooses are close ones, on which anybody errs, and which depend on earlier answers: an answer that
-is left out is betrayed by what was asked after it. So the yardstick is made of the pairs that were drawn at random,
-and each of them was predicted by a model of the answers before it (prequentially, Dawid 1984). Then the number of right
-predictions is binomial where people answer by coin flips, whatever the design.
+Pairs that a design chooses are close, so that anybody errs on them, and they depend on earlier answers: the questions
+asked after an answer give it away, even to a model that was not given the answer. So calibration is measured on the
+pairs that were drawn at random, and each of them was predicted by a model of the answers before it (prequentially,
+Dawid 1984). Then the number of right predictions is binomial if people answer by coin flips, whatever the design.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from pairsmith.data.outcomes import as_words
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import auc_of_comparisons
 
-LEVEL = 0.95  # of the intervals
-# Pairs for a figure. People agree with the true order of some 73% of all pairs, see `consistency`; of fewer pairs the
-# interval around a coin's half (33% to 67% of 20) would reach there, and the figure could not tell the two apart.
-ENOUGH = 20
-FEWEST = 100  # answers before which nobody asks whether they contradict each other
-STRONG = np.log(20.0)  # nats: twenty times as likely is strong evidence (Kass and Raftery 1995)
+INTERVAL_LEVEL = 0.95
+# Random pairs for a figure. People agree with the true order on about 73% of all pairs, see `consistency`. With fewer
+# pairs, the interval around a coin's 50% (33% to 67% of 20) would reach that far, and could not tell the two apart.
+MIN_PAIRS = 20
+MIN_ANSWERS_FOR_CONSISTENCY = 100
+STRONG_EVIDENCE_NATS = np.log(20.0)  # twenty times as likely is strong evidence (Kass and Raftery 1995)
+COIN_FLIPS, UNDECIDED, CONSISTENT = "coins", "open", "fine"  # the results of `consistency`
 
 
-class Measured(NamedTuple):
-    """A figure with its interval; `value` is None where `number` is too few to tell."""
+class Estimate(NamedTuple):
+    """An estimate with its interval, from `number` observations; `value` is None if these are too few."""
 
     number: int
     value: float | None = None
@@ -42,99 +43,107 @@ class Measured(NamedTuple):
     high: float | None = None
 
 
-class Yardstick(NamedTuple):
-    """Of the random pairs: the share predicted right, the share that the model expected to be, and the AUC."""
+class Calibration(NamedTuple):
+    """How well the model predicted the random pairs, and how well it expected to."""
 
-    agreement: Measured
-    expected: float | None
-    auc: Measured
+    agreement: Estimate  # the share of right predictions
+    expected: float | None  # the share that the model expected
+    auc: Estimate
 
 
-def measure(foretold: Floats, outcomes: Floats, random: npt.NDArray[np.bool_]) -> Yardstick:
-    """The yardstick, from P(first preferred) as it was foretold (NaN: not at all), outcomes, and which were random."""
-    used = random & np.isfinite(foretold) & (foretold != 0.5) & (outcomes != 0)
-    p, won = foretold[used], outcomes[used] > 0
-    if len(p) < ENOUGH:
-        return Yardstick(Measured(len(p)), None, Measured(len(p)))
+def measure_calibration(predictions: Floats, outcomes: Floats, is_random: npt.NDArray[np.bool_]) -> Calibration:
+    """Measure how well answers to random pairs were predicted.
+
+    Parameters
+    ----------
+    predictions : P(first preferred) of each answer before it was given; NaN where there was no model.
+    outcomes : +1, -1, or 0 for a tie.
+    is_random : which answers are to random pairs. Ties and undecided predictions are left out.
+    """
+    used = is_random & np.isfinite(predictions) & (predictions != 0.5) & (outcomes != 0)
+    p, won = predictions[used], outcomes[used] > 0
+    if len(p) < MIN_PAIRS:
+        return Calibration(Estimate(len(p)), None, Estimate(len(p)))
     favourite = np.maximum(p, 1 - p)
-    return Yardstick(
-        share(int(np.sum((p > 0.5) == won)), len(p)), float(favourite.mean()), auc(p - 0.5, np.where(won, 1.0, -1.0))
-    )
+    right = share(int(np.sum((p > 0.5) == won)), len(p))
+    return Calibration(right, float(favourite.mean()), auc(p - 0.5, np.where(won, 1.0, -1.0)))
 
 
 class SharedPairs(NamedTuple):
-    """Of answers to pairs that another rater had answered: the share that agree, and the share the model expected."""
+    """How often raters agree with the rater who answered a pair first."""
 
-    agreement: Measured
-    expected: float | None
+    agreement: Estimate
+    expected: float | None  # the share of agreement that the model expected
 
 
-def measure_shared(given: pd.DataFrame, foretold: Floats) -> SharedPairs:
+def measure_shared_pairs(answers: pd.DataFrame, predictions: Floats) -> SharedPairs:
     """Measure how often raters agree with the first rater of a pair, and how often the model had expected it.
 
-    `given` has answers as `answers.standing` does, in order, and `foretold` P(first preferred) of each, as it was
-    foretold before the answer was given (NaN: not at all). A tie is no answer here. Which pairs are answered again may
-    depend on earlier answers, but not on later ones: if the model is right, agreements less their expectations are a
-    martingale whatever the design, so each counts by itself. The model mostly knew the first answer; where it did not,
-    it expects too little agreement, which raises no alarm.
+    `answers` has the columns of `load_answers`, in order. `predictions` has P(first preferred) of each answer
+    before it was given (NaN: no prediction). Ties are left out. Which pairs are answered again may depend on earlier
+    answers, but not on later ones. So if the model is right, the agreements less their expectations are a martingale
+    whatever the design, and each agreement counts by itself. The model mostly knew the first answer. Where it did
+    not, it expects too little agreement, which raises no alarm.
     """
-    frame = given.reset_index(drop=True).assign(foretold=foretold)
+    frame = answers.reset_index(drop=True).assign(prediction=predictions)
     frame = frame[frame["outcome"] != 0]
     first = frame.groupby(["first", "second"])[["outcome", "rater"]].transform("first")
-    others = frame[(frame["rater"] != first["rater"]) & frame["foretold"].notna()]
+    others = frame[(frame["rater"] != first["rater"]) & frame["prediction"].notna()]
     count = len(others)
-    if count < ENOUGH:
-        return SharedPairs(Measured(count), None)
-    p, before = others["foretold"], first.loc[others.index, "outcome"]
-    agree = int((others["outcome"] == before).sum())
-    return SharedPairs(share(agree, count), float(np.where(before > 0, p, 1 - p).mean()))
+    if count < MIN_PAIRS:
+        return SharedPairs(Estimate(count), None)
+    p, first_outcome = others["prediction"], first.loc[others.index, "outcome"]
+    agreeing = int((others["outcome"] == first_outcome).sum())
+    return SharedPairs(share(agreeing, count), float(np.where(first_outcome > 0, p, 1 - p).mean()))
 
 
-def share(right: int, count: int) -> Measured:
-    """So many of so many, with Wilson's interval."""
-    ends = binomtest(right, count).proportion_ci(LEVEL, method="wilson")
-    return Measured(count, right / count, float(ends.low), float(ends.high))
+def share(right: int, count: int) -> Estimate:
+    """Estimate a share from counts, with Wilson's interval."""
+    ends = binomtest(right, count).proportion_ci(INTERVAL_LEVEL, method="wilson")
+    return Estimate(count, right / count, float(ends.low), float(ends.high))
 
 
-def auc(gaps: Floats, outcomes: Floats) -> Measured:
-    """The AUC of comparisons and their mirror images, with the interval of Newcombe (2006, method 5).
+def auc(gaps: Floats, outcomes: Floats) -> Estimate:
+    """Estimate the AUC of comparisons and their mirror images, with the interval of Newcombe (2006, method 5).
 
-    Its ends are where |AUC - a| = z sqrt(V(a)), with the variance of Hanley and McNeil. A comparison and its mirror
-    image are one observation: n comparisons tell as much as n/2 of each kind would, and V(1/2) is about 1/(3n), that
-    of the signed rank statistic.
+    The ends of the interval are where |AUC - a| = z sqrt(V(a)), with the variance of Hanley and McNeil. A comparison
+    and its mirror image are one observation, so n comparisons tell as much as n/2 of each kind would, and V(1/2) is
+    about 1/(3n), the variance of the signed rank statistic.
     """
     count = len(gaps)
-    found = auc_of_comparisons(outcomes, gaps, np.ones(count))
-    half, z = count / 2, ndtri((1 + LEVEL) / 2)
+    value = auc_of_comparisons(outcomes, gaps, np.ones(count))
+    half, z = count / 2, ndtri((1 + INTERVAL_LEVEL) / 2)
 
-    def beyond(a: float) -> float:
-        spread = a * (1 - a) * (1 + (half - 1) * ((1 - a) / (2 - a) + a / (1 + a))) / half**2
-        return float((found - a) ** 2 - z**2 * spread)
+    def excess(a: float) -> float:
+        variance = a * (1 - a) * (1 + (half - 1) * ((1 - a) / (2 - a) + a / (1 + a))) / half**2
+        return float((value - a) ** 2 - z**2 * variance)
 
-    # At 0 and at 1 the variance is 0, and these are roots that mean nothing.
-    low = brentq(beyond, 0.0, min(found, 1 - 1e-9)) if found > 0 else 0.0
-    high = brentq(beyond, max(found, 1e-9), 1.0) if found < 1 else 1.0
-    return Measured(count, found, float(low), float(high))
+    # At 0 and 1 the variance is 0, which makes them roots without a meaning.
+    low = brentq(excess, 0.0, min(value, 1 - 1e-9)) if value > 0 else 0.0
+    high = brentq(excess, max(value, 1e-9), 1.0) if value < 1 else 1.0
+    return Estimate(count, value, float(low), float(high))
 
 
-def consistency(snapshot: CampaignSnapshot, measured: Yardstick) -> str:
-    """Whether the answers are as if coins had been flipped: "coins", "fine", or "open" where that does not show yet.
+def consistency(snapshot: CampaignSnapshot, calibration: Calibration) -> str:
+    """Return whether the answers look like coin flips: COIN_FLIPS, CONSISTENT, or UNDECIDED if nothing shows yet.
 
-    Fine are answers of which random pairs were foretold better than by chance, and those that the model with the best
-    variances makes 20 times as likely as coins do. Coins were flipped where they make the others 20 times as likely as
-    people would whose scores of items have a standard deviation of 1: they agree with the true order of 73% of all
-    pairs. Likelihoods do not depend on how pairs were chosen.
+    Answers are consistent if random pairs were predicted better than by chance, or if the model with the best
+    variances makes them 20 times as likely as coin flips. They are coin flips if coins make them 20 times as likely
+    as people would whose item scores have a standard deviation of 1; such people agree with the true order of 73% of
+    all pairs. Likelihoods do not depend on how pairs were chosen.
     """
     count = len(snapshot.answers)
-    if count < FEWEST or (measured.agreement.low is not None and measured.agreement.low > 0.5):
-        return "fine"
-    given = evidence(snapshot)
-    answers = {"comparisons": given["comparisons"], "outcomes": as_words(given["outcomes"])}
+    if count < MIN_ANSWERS_FOR_CONSISTENCY or (
+        calibration.agreement.low is not None and calibration.agreement.low > 0.5
+    ):
+        return CONSISTENT
+    data = evidence(snapshot)
+    answers = {"comparisons": data["comparisons"], "outcomes": as_words(data["outcomes"])}
     coins = count * np.log(0.5)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the answers leave")
-        if BradleyTerryGP().fit(snapshot.features, **answers).evidence_ - coins >= STRONG:
-            return "fine"
-        usual = BradleyTerryGP(linear=False, smooth=False, items=1.0)
-        usual.fit(None, n_items=len(snapshot.features), **answers)
-    return "coins" if coins - usual.evidence_ >= STRONG else "open"
+        if BradleyTerryGP().fit(snapshot.features, **answers).evidence_ - coins >= STRONG_EVIDENCE_NATS:
+            return CONSISTENT
+        people = BradleyTerryGP(linear=False, smooth=False, items=1.0)
+        people.fit(None, n_items=len(snapshot.features), **answers)
+    return COIN_FLIPS if coins - people.evidence_ >= STRONG_EVIDENCE_NATS else UNDECIDED

@@ -1,8 +1,8 @@
-"""What the dashboard shows: the numbers that are counted here, and the last report, which `worker` computed.
+"""What the dashboard shows: figures that are counted here, and the last report, which the worker computed.
 
-A figure is added here and nowhere else, and so is a column, which also needs its key in `raters.rate`, and what was
-learned, which needs one in `report.make_report`: the page is built from FIGURES, LEARNED and PEOPLE_COLUMNS, and its
-script fills in what it finds on the page.
+The page is built from FIGURES, LEARNED, PEOPLE_COLUMNS and JUDGE_COLUMNS, and its script fills in the values. To add a
+figure, add it to FIGURES and to `count`. To add a column or a value of the model, add it here and add its key in
+`raters.rate_raters`, `agreement.judges_against_people` or `report.make_report`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ EMPTY_REPORT: dict[str, Any] = {
     "outlook": None, "advice": None,
 }  # fmt: skip
 
-
-# A report's advice is about the next quarter more answers, 25 at least. Once these are in, it is withdrawn.
-GROWTH, LEAST_GROWTH = 0.25, 25
+# A report's advice looks ahead by this share of its answers, and at least by 25. It is withdrawn once these are in.
+ADVICE_HORIZON, MIN_ADVICE_HORIZON = 0.25, 25
 
 
 class Figure(NamedTuple):
+    """A number that is counted whenever the dashboard is loaded."""
+
     heading: str
-    key: str  # of `count`
-    out_of: str | None = None  # the key of the number that it is a part of
+    key: str  # in the result of `count`
+    out_of: str | None = None  # the key of the total that the number is a part of
 
 
 class Value(NamedTuple):
@@ -40,8 +41,8 @@ class Value(NamedTuple):
 
     heading: str
     key: str
-    format: str  # in which the script writes it, one of its `formats`
-    means: str = ""  # the words that explain it on the page
+    format: str  # one of the `formats` in the page's script
+    means: str = ""  # the explanation on the page
 
 
 FIGURES = (
@@ -52,32 +53,39 @@ FIGURES = (
     Figure("Skipped", "skipped"),
     Figure("Taken back", "undone"),
 )
-LEARNED = (  # of the report's `learned`
-    Value("Doubt", "doubt", "percent", "the chance that two items stand in the wrong order"),
+LEARNED = (  # keys of `learned` in the report
+    Value("Doubt", "doubt", "percent", "the chance that two items are in the wrong order"),
     Value("Reliability", "reliability", "number", "the share of how scores differ that is known"),
-    Value("Features explain", "explained", "share", "of how scores differ; the rest is the items' own"),
-    Value("Foretold right", "agreement", "measured_share", "of the random pairs, before they were answered"),
-    Value("AUC", "auc", "measured_number", "of the same forecasts; 0.5 is chance"),
+    Value("Features explain", "explained", "share", "of how scores differ; the rest is particular to each item"),
+    Value("Predicted right", "agreement", "measured_share", "of the random pairs, before they were answered"),
+    Value("AUC", "auc", "measured_number", "of the same predictions; 0.5 is chance"),
 )
-PEOPLE_COLUMNS = (  # of a row of the report's `people`
+PEOPLE_COLUMNS = (  # keys of a row of `people` in the report
     Value("Name", "name", "text"),
     Value("Answers", "answers", "text"),
     Value("Median time", "seconds", "seconds"),
     Value("Left", "share_left", "share"),
     Value(
-        "Foretold right",
+        "Predicted right",
         "foretold",
         "interval",
-        "of somebody's random pairs, before they were answered, and a 90% interval; a coin has 50%",
+        "of the rater's random pairs, before they were answered, with a 90% interval; a coin has 50%",
     ),
-    Value("On the same pairs", "agrees_on_repeated", "interval", "other answers that are the same, and a 90% interval"),
-    Value("Slope", "slope", "error", "how well somebody tells items apart, beside the others; 1 is usual, 0 at random"),
-    Value("Side bias", "bias", "error", "above 0 for what is shown left"),
-    Value("Infit", "infit", "number", "1 is as it should be, more is erratic"),
-    Value("Gold right", "gold", "right"),  # counted when it is shown
+    Value(
+        "On the same pairs", "agrees_on_repeated", "interval", "other answers that are the same, with a 90% interval"
+    ),
+    Value(
+        "Slope",
+        "slope",
+        "error",
+        "how well a rater tells items apart, compared with the others; 1 is usual, 0 is random",
+    ),
+    Value("Side bias", "bias", "error", "above 0: prefers the item shown left"),
+    Value("Infit", "infit", "number", "1 is as expected, more is erratic"),
+    Value("Gold right", "gold", "right"),  # counted when the page is loaded
     Value("Look at", "flags", "list"),
 )
-JUDGE_COLUMNS = (  # of a row of the report's `judges`
+JUDGE_COLUMNS = (  # keys of a row of `judges` in the report
     Value("Program", "name", "text"),
     Value("Pairs that people answered too", "pairs", "text"),
     Value("Agrees with people", "agrees", "share"),
@@ -89,13 +97,13 @@ JUDGE_COLUMNS = (  # of a row of the report's `judges`
 
 
 def count(store: Store, question: int | None = None) -> dict[str, int]:
-    """The numbers of FIGURES, as of now, of this question or of all."""
+    """Count the numbers of FIGURES now, for one question or for all."""
     hour_ago = store.now() - 3600 * SECOND
-    asked: sa.ColumnElement[bool] = sa.true()
+    of_question: sa.ColumnElement[bool] = sa.true()
     leased: sa.ColumnElement[bool] = sa.true()
     if question is not None and len(store.settings.questions) > 1:
-        asked = pairs.c.question == question
-        leased = leases.c.pair.in_(sa.select(pairs.c.id).where(asked))
+        of_question = pairs.c.question == question
+        leased = leases.c.pair.in_(sa.select(pairs.c.id).where(of_question))
     in_state = sa.select(sa.func.count()).select_from(leases).where(leased)
     counts = (leases.c.state == "answered") & sql.of_those_who_count
     queries = {
@@ -103,8 +111,8 @@ def count(store: Store, question: int | None = None) -> dict[str, int]:
         "last_hour": in_state.join(answers).where(counts, answers.c.at > hour_ago),
         "skipped": in_state.where(leases.c.state == "skipped"),
         "undone": sa.select(sa.func.count()).select_from(undos.join(answers).join(leases)).where(leased),
-        "planned": sa.select(sa.func.count()).where(pairs.c.why != GOLD, asked),
-        "complete": sa.select(sa.func.count()).where(pairs.c.why != GOLD, pairs.c.wanted <= 0, asked),
+        "planned": sa.select(sa.func.count()).where(pairs.c.why != GOLD, of_question),
+        "complete": sa.select(sa.func.count()).where(pairs.c.why != GOLD, pairs.c.wanted <= 0, of_question),
         "rounds": sa.select(sa.func.coalesce(sa.func.max(pairs.c.round), 0)),
     }
     with store.reading() as connection:
@@ -112,7 +120,7 @@ def count(store: Store, question: int | None = None) -> dict[str, int]:
 
 
 def changes(store: Store) -> tuple[int, ...]:
-    """Numbers that differ whenever something has been asked, answered, taken back or corrected."""
+    """Return numbers that change whenever a pair is asked, or an answer is given, taken back or corrected."""
     tables = answers, undos, schema.changes
     with store.reading() as connection:
         counts = (sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in tables)
@@ -121,71 +129,71 @@ def changes(store: Store) -> tuple[int, ...]:
 
 
 def last_report(store: Store, question: int = 0) -> dict[str, Any]:
-    """What `report` last computed, but for the ranking; what it did not, or an earlier version did not, is empty."""
-    report = EMPTY_REPORT | (_read(store, _named("report", question)) or {})
+    """Return the last report without its ranking; parts that were never computed are empty."""
+    report = EMPTY_REPORT | (_read(store, _key("report", question)) or {})
     return {key: value for key, value in report.items() if key != "ranking"}
 
 
 def shown_report(store: Store, answers: int, question: int = 0) -> dict[str, Any]:
-    """Return the last report without its advice and forecast if these no longer hold of so many answers.
+    """Return the last report, without advice and forecast if they no longer hold after this many answers.
 
-    They do not hold after a correction, which may have left out answers that the report counted, nor after many more
+    They no longer hold after a correction, which may exclude answers that the report counted, or after many more
     answers. Both come back with the next report.
     """
     report = last_report(store, question)
     with store.reading() as connection:
         corrected = connection.execute(sql.REVISION).scalar_one() != report["revision"]
-    many = answers >= report["answers"] + max(LEAST_GROWTH, GROWTH * report["answers"])
-    if report["advice"] is None or not (corrected or many):
+    many_more = answers >= report["answers"] + max(MIN_ADVICE_HORIZON, ADVICE_HORIZON * report["answers"])
+    if report["advice"] is None or not (corrected or many_more):
         return report
-    since = "what counts was corrected since" if corrected else f"there are {counted(answers, 'answer')} now"
-    text = f"Being computed again: the figures below are of {counted(report['answers'], 'answer')}, and {since}."
+    since = "there were corrections since" if corrected else f"there are {counted(answers, 'answer')} now"
+    text = f"Being computed again: the figures below are from {counted(report['answers'], 'answer')}, and {since}."
     return report | {"outlook": None, "advice": {"stop": False, "text": text, "more": []}}
 
 
 def last_ranking(store: Store, question: int = 0) -> list[list[Any]]:
-    """The ranking of the last report, as `report` makes it. Of many items it is large, so it is kept by itself."""
-    return _read(store, _named("ranking", question)) or []
+    """Return the ranking of the last report. It is stored separately, because it is large if there are many items."""
+    return _read(store, _key("ranking", question)) or []
 
 
 def last_doubts(store: Store) -> list[float | None]:
-    """The doubt of each question by its last report; None where there is none."""
+    """Return the doubt of each question in its last report; None where there is none."""
     return [last_report(store, at)["learned"].get("doubt") for at in range(len(store.settings.questions))]
 
 
 def last_problem(store: Store) -> str:
-    """Why the next round could not be planned, or nothing where it could."""
+    """Return why the next round could not be planned, or "" if there is no problem."""
     return _read(store, "problem") or ""
 
 
 def save_report(store: Store, *reports: dict[str, Any]) -> None:
     """Save the report of each question."""
     for question, report in enumerate(reports):
-        _save(store, _named("ranking", question), report.get("ranking", []))
-        _save(store, _named("report", question), {key: value for key, value in report.items() if key != "ranking"})
-    # By itself too, as it is looked at with every request: what holds for all questions.
+        _save(store, _key("ranking", question), report.get("ranking", []))
+        _save(store, _key("report", question), {key: value for key, value in report.items() if key != "ranking"})
+    # Also stored separately, because every request reads it: what holds for all questions.
     doubts = [report.get("learned", {}).get("doubt") for report in reports]
     fewest = min(report.get("answers", 0) for report in reports)
     oldest = min(report.get("revision", 0) for report in reports)
     _save(store, "doubt", {"answers": fewest, "revision": oldest, "doubt": None if None in doubts else max(doubts)})
 
 
-def last_memory(store: Store, question: int = 0) -> tuple[Any, Any]:
-    """What `history.Memory` kept, and the last `outlook`; None where there is none."""
-    return _read(store, _named("history", question)), _read(store, _named("outlook", question))
+def last_state(store: Store, question: int = 0) -> tuple[Any, Any]:
+    """Return the stored arguments of `history.ReportState.from_json`: the state and the forecast, or None."""
+    return _read(store, _key("history", question)), _read(store, _key("outlook", question))
 
 
-def save_memory(store: Store, history: dict[str, Any], outlook: dict[str, Any] | None, question: int = 0) -> None:
-    _save(store, _named("history", question), history)
-    _save(store, _named("outlook", question), outlook)
+def save_state(store: Store, state: dict[str, Any], forecast: dict[str, Any] | None, question: int = 0) -> None:
+    _save(store, _key("history", question), state)
+    _save(store, _key("outlook", question), forecast)
 
 
 def save_problem(store: Store, problem: str) -> None:
     _save(store, "problem", problem)
 
 
-def _named(name: str, question: int) -> str:
-    """Under which name this is kept: that of the first question as in campaigns that have one."""
+def _key(name: str, question: int) -> str:
+    """Return the report's key; the first question uses the bare name, as single-question campaigns do."""
     return name if question == 0 else f"{name} {question + 1}"
 
 

@@ -1,8 +1,8 @@
-"""How the model came to know what it knows: its doubt at the time, and what it said of answers before they were given.
+"""How the model came to know what it knows: the doubt it claimed at the time, and its predictions of later answers.
 
-A campaign's answers are gone through from the first to the last, a model being fitted at *marks*, which are so few that
-this can be afforded, and each answer is *foretold* by the model of the last fit before it. What was found out is kept,
-so that a report fits one model or two; in the database too, so that a server that starts again need not begin again.
+The history goes through a campaign's answers from first to last and fits a model at *marks*, which are few enough to
+be affordable. The model of the last fit before an answer predicts it. The results are kept, so that a report fits only
+one model or two. They are also stored in the database, so that a restarted server need not begin again.
 """
 
 from __future__ import annotations
@@ -19,104 +19,105 @@ from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
 
-POINTS, STEP = 12, 4  # a curve has so many points at most, so many answers apart at least
-AT_A_TIME = 3  # marks that a report adds to those before: where answers come faster than models, the rest is left out
+MAX_MARKS, MIN_ANSWERS_BETWEEN_MARKS = 12, 4
+MAX_NEW_MARKS = 3  # per report; where answers come faster than models, the marks between are left out
 
 
 @dataclass
-class Memory:
-    """What one report leaves to the next."""
+class ReportState:
+    """What one report of a question leaves to the next."""
 
-    model: BradleyTerryGP | None = None  # the last one, to go on from
-    model_of: str = ""  # the answers that it was fitted to, by their name
-    fitted: int = 0  # how many these are
-    doubts: dict[str, float] = field(default_factory=dict)  # that were claimed, by the names of the answers
-    foretold: Floats = field(
-        default_factory=lambda: np.zeros(0)
-    )  # of each answer, P(first preferred); NaN: of no model
-    outlook: dict[str, Any] | None = None  # the last forecast, see `outlook`
-    consistency: tuple[int, str, str] | None = None  # of how many answers, their name, and what was found
+    model: BradleyTerryGP | None = None  # of the last fit; the next fit starts from it
+    model_fingerprint: str = ""  # of the answers that the model was fitted to
+    n_fitted: int = 0  # how many answers the model was fitted to
+    doubts: dict[str, float] = field(default_factory=dict)  # claimed at the marks, by fingerprint of the answers
+    # P(first preferred) of each answer before it was given; NaN where there was no model.
+    predictions: Floats = field(default_factory=lambda: np.zeros(0))
+    forecast: dict[str, Any] | None = None  # the last one, as `forecasts.simulate` returns it
+    consistency: tuple[int, str, str] | None = None  # number and fingerprint of the answers, and the result for them
 
     def to_json(self) -> dict[str, Any]:
-        """All that is worth keeping when the process ends."""
-        told = [None if np.isnan(p) else round(float(p), 4) for p in self.foretold]
-        return {"doubts": self.doubts, "foretold": told}
+        """Return what is worth keeping when the process ends, without the forecast."""
+        predictions = [None if np.isnan(p) else round(float(p), 4) for p in self.predictions]
+        return {"doubts": self.doubts, "foretold": predictions}
 
     @classmethod
-    def from_json(cls, kept: dict[str, Any] | None, outlook: dict[str, Any] | None = None) -> Memory:
+    def from_json(cls, kept: dict[str, Any] | None, forecast: dict[str, Any] | None = None) -> ReportState:
         if not kept:
-            return cls(outlook=outlook)
-        return cls(doubts=kept["doubts"], foretold=np.array(kept["foretold"], dtype=np.float64), outlook=outlook)
+            return cls(forecast=forecast)
+        predictions = np.array(kept["foretold"], dtype=np.float64)
+        return cls(doubts=kept["doubts"], predictions=predictions, forecast=forecast)
 
 
-def follow(snapshot: CampaignSnapshot, memory: Memory) -> list[tuple[int, float]]:
-    """Bring the memory up to these answers: the number of answers at each mark, and the doubt that was claimed there.
+def update_history(snapshot: CampaignSnapshot, state: ReportState) -> list[tuple[int, float]]:
+    """Bring the state up to these answers, and return the number of answers and the claimed doubt at each mark.
 
-    Afterwards `memory.model` is the model of all answers, None where there is neither answer nor label.
+    Afterwards `state.model` is the model of all answers, or None if there is neither an answer nor a label.
     """
     total = len(snapshot.answers)
-    step = STEP
-    while total > POINTS * step:  # so that marks stay where they are as answers come in
+    step = MIN_ANSWERS_BETWEEN_MARKS
+    while total > MAX_MARKS * step:  # doubling keeps the remaining marks where they are as answers come in
         step *= 2
     marks = sorted({*range(step, total + 1, step), total})
-    names = {mark: name_of(first_answers(snapshot, mark)) for mark in marks}
-    _go_back(snapshot, memory, names)
-    new = [mark for mark in marks if mark > memory.fitted or memory.model is None]
-    if memory.model is not None:
-        new = new[-1 :: -max(1, -(-len(new) // AT_A_TIME))][::-1]
+    fingerprints = {mark: fingerprint(first_answers(snapshot, mark)) for mark in marks}
+    _discard_outdated(snapshot, state, fingerprints)
+    new = [mark for mark in marks if mark > state.n_fitted or state.model is None]
+    if state.model is not None:
+        new = new[-1 :: -max(1, -(-len(new) // MAX_NEW_MARKS))][::-1]
     for mark in new:
-        _foretell(snapshot, memory, mark)
-        _fit(snapshot, memory, mark, names[mark])
-        if memory.model is not None:
-            memory.doubts[names[mark]] = memory.model.certainty(snapshot.features, snapshot.groups)[0]
-    memory.doubts = {name: memory.doubts[name] for name in names.values() if name in memory.doubts}
-    return [(mark, memory.doubts[name]) for mark, name in names.items() if mark > 0 and name in memory.doubts]
+        _predict_answers(snapshot, state, mark)
+        _fit(snapshot, state, mark, fingerprints[mark])
+        if state.model is not None:
+            state.doubts[fingerprints[mark]] = state.model.certainty(snapshot.features, snapshot.groups)[0]
+    state.doubts = {each: state.doubts[each] for each in fingerprints.values() if each in state.doubts}
+    return [(mark, state.doubts[each]) for mark, each in fingerprints.items() if mark > 0 and each in state.doubts]
 
 
-def _go_back(snapshot: CampaignSnapshot, memory: Memory, names: dict[int, str]) -> None:
-    """Forget what is not about these answers: some may have been taken back, or come in from elsewhere."""
-    known = max(
-        (mark for mark, name in names.items() if name in memory.doubts and mark <= len(memory.foretold)), default=0
+def _discard_outdated(snapshot: CampaignSnapshot, state: ReportState, fingerprints: dict[int, str]) -> None:
+    """Go back to the last mark before the answers changed: some may have been taken back or imported."""
+    marks_with_doubt = (
+        mark for mark, each in fingerprints.items() if each in state.doubts and mark <= len(state.predictions)
     )
-    last = max((mark for mark in names if mark <= memory.fitted), default=0)
-    ahead = memory.model is not None and known >= last and memory.fitted <= len(snapshot.answers)
-    if ahead and begins_with(snapshot, memory.fitted, memory.model_of):
+    last_valid = max(marks_with_doubt, default=0)
+    last_fitted = max((mark for mark in fingerprints if mark <= state.n_fitted), default=0)
+    is_ahead = state.model is not None and last_valid >= last_fitted and state.n_fitted <= len(snapshot.answers)
+    if is_ahead and begins_with(snapshot, state.n_fitted, state.model_fingerprint):
         return
-    memory.foretold, memory.fitted, memory.model_of = memory.foretold[:known], 0, ""
-    if known:
-        _fit(snapshot, memory, known, names[known])
+    state.predictions, state.n_fitted, state.model_fingerprint = state.predictions[:last_valid], 0, ""
+    if last_valid:
+        _fit(snapshot, state, last_valid, fingerprints[last_valid])
     else:
-        memory.model = None
+        state.model = None
 
 
-def _foretell(snapshot: CampaignSnapshot, memory: Memory, upto: int) -> None:
-    """What the model says of the answers from those it was fitted to up to these."""
-    if memory.model is None and len(snapshot.labels):
-        _fit(snapshot, memory, 0, "")
-    pairs = snapshot.answers[["first", "second"]].to_numpy()[memory.fitted : upto]
-    told = np.full(len(pairs), np.nan)
-    if memory.model is not None and len(pairs):
-        told = memory.model.compare(snapshot.features, pairs)
-    memory.foretold = np.concatenate([memory.foretold[: memory.fitted], told])
+def _predict_answers(snapshot: CampaignSnapshot, state: ReportState, end: int) -> None:
+    """Predict the answers from the last fit up to number `end`."""
+    if state.model is None and len(snapshot.labels):
+        _fit(snapshot, state, 0, "")
+    pairs = snapshot.answers[["first", "second"]].to_numpy()[state.n_fitted : end]
+    predictions = np.full(len(pairs), np.nan)
+    if state.model is not None and len(pairs):
+        predictions = state.model.compare(snapshot.features, pairs)
+    state.predictions = np.concatenate([state.predictions[: state.n_fitted], predictions])
 
 
-def _fit(snapshot: CampaignSnapshot, memory: Memory, count: int, name: str) -> None:
-    memory.model = fit_model(first_answers(snapshot, count), memory.model)
-    memory.fitted, memory.model_of = count, name
+def _fit(snapshot: CampaignSnapshot, state: ReportState, count: int, answers_fingerprint: str) -> None:
+    state.model = fit_model(first_answers(snapshot, count), state.model)
+    state.n_fitted, state.model_fingerprint = count, answers_fingerprint
 
 
 def first_answers(snapshot: CampaignSnapshot, count: int) -> CampaignSnapshot:
-    """As if there were only so many answers."""
+    """Return the snapshot with only its first `count` answers."""
     return replace(snapshot, answers=snapshot.answers[:count])
 
 
-def begins_with(snapshot: CampaignSnapshot, count: int, name: str | None) -> bool:
-    """Return whether the first `count` answers are those of this name."""
-    return count <= len(snapshot.answers) and name_of(first_answers(snapshot, count)) == name
+def begins_with(snapshot: CampaignSnapshot, count: int, answers_fingerprint: str | None) -> bool:
+    """Return whether the first `count` answers have this fingerprint."""
+    return count <= len(snapshot.answers) and fingerprint(first_answers(snapshot, count)) == answers_fingerprint
 
 
-def name_of(snapshot: CampaignSnapshot) -> str:
-    """The same for the same answers about as many items."""
-    told = snapshot.answers[["first", "second", "outcome", "left", "rater", "strength"]]
-    rows = pd.util.hash_pandas_object(told, index=False).to_numpy()
+def fingerprint(snapshot: CampaignSnapshot) -> str:
+    """Return a hash of the answers and the number of items."""
+    hashed = snapshot.answers[["first", "second", "outcome", "left", "rater", "strength"]]
+    rows = pd.util.hash_pandas_object(hashed, index=False).to_numpy()
     return hashlib.sha256(rows.tobytes() + b"%d" % len(snapshot.features)).hexdigest()

@@ -1,14 +1,16 @@
-"""How each rater answers, beside the others, and who looks as if they answered at random or by side.
+"""How each rater answers compared with the others, and who seems to answer at random or by side.
 
-Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart. At random: let l_0 be the
-likelihood of the answers where left is chosen with one probability whatever is shown, averaged over Jeffreys' prior of
-it, and with a half where nobody knows what was left. Let l_1 be the likelihood where left is chosen with the
-probability sigma(slope g + bias), g = f_left - f_right as all other answers have it, averaged over slopes that
-raters have: around the median of the others', as a slope is one beside theirs. Of those who answer as l_1 says,
-l_0 / l_1 > c holds for one in c at most, as its mean is 1 (Markov's inequality; nearly so, as each g was found with the
-answers to other pairs); c is 20.
-One-sided: the share of left is so far beyond TOLERATED of a half that a binomial test, corrected for the number of
-raters, does not take it for chance. What that finds, and whom it flags for nothing: experiments/raters.py.
+Nobody is flagged for a few answers, or for answers to pairs that are hard to tell apart.
+
+At random: let l_0 be the likelihood of a rater's answers if left is chosen with a fixed probability whatever is shown,
+averaged over Jeffreys' prior of that probability, and with one half where the side is unknown. Let l_1 be their
+likelihood if left is chosen with probability sigma(slope g + bias), where g = f_left - f_right according to all other
+answers, averaged over the slopes of raters around the median of the other raters' slopes, because a slope is relative
+to theirs. For raters who answer as l_1 says, l_0 / l_1 has mean 1, so that by Markov's inequality it exceeds c for at
+most one rater in c (nearly so, because each g was estimated from the answers to other pairs). Here c is 20.
+
+One-sided: a rater is flagged if the share of left is beyond `TOLERATED_SIDE_BIAS` from one half by more than chance, in
+a binomial test corrected for the number of raters. For detection rates and false alarms, see experiments/raters.py.
 """
 
 from __future__ import annotations
@@ -22,37 +24,51 @@ from scipy.stats import binomtest
 
 from pairsmith.campaign.learning import evidence
 from pairsmith.campaign.reporting.agreement import wilson
-from pairsmith.campaign.reporting.calibration import ENOUGH
+from pairsmith.campaign.reporting.calibration import MIN_PAIRS
 from pairsmith.campaign.store.schema import CHANGED, RANDOM
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Floats
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.model.logistic import average
 
-LEVEL = 0.05  # the chance of a flag for nothing: at random of each rater, one-sided of any
-FEWEST_SIDED = 6  # answers for a share of left: a coin gives five on one side in 6% of all cases, six in 3%
-TOLERATED = 0.1  # so far from a half the share of left may be
-_WIDTH = 0.5  # standard deviation of the log slope of raters beside each other
-_SLOPES = np.exp(_WIDTH * ndtri((np.arange(12) + 0.5) / 12))  # each as likely beforehand
+FALSE_ALARM_RATE = 0.05  # "looks random" for each rater, "looks one-sided" for any of them
+MIN_ANSWERS_FOR_SIDE = 6  # a coin gives five answers on one side in 6% of all cases, and six in 3%
+TOLERATED_SIDE_BIAS = 0.1  # the share of left may be this far from one half
+_LOG_SLOPE_DEVIATION = 0.5  # of raters relative to each other
+_SLOPES = np.exp(_LOG_SLOPE_DEVIATION * ndtri((np.arange(12) + 0.5) / 12))  # equally likely a priori
 
 
-def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> list[dict[str, Any]]:
-    """A row for each rater, those with the most answers first; `model` is that of the snapshot.
+def rate_raters(snapshot: CampaignSnapshot, model: BradleyTerryGP, predictions: Floats) -> list[dict[str, Any]]:
+    """Return a row for each rater, those with the most answers first.
 
-    `told` has P(first preferred) of each answer, as it was foretold before it was given (NaN: it was not).
+    Parameters
+    ----------
+    snapshot : the campaign.
+    model : the model fitted to the snapshot.
+    predictions : P(first preferred) of each answer before it was given; NaN where there was no model.
 
-    answers; median seconds; share_left, of the answers whose sides are known, without ties, None of fewer than
-    FEWEST_SIDED; foretold, the share of the answers to random pairs that were foretold, as in `yardstick`: a coin has a
-    half of them; agrees_on_repeated, the share of other answers to the same pairs that are the same; both with their
-    90% intervals; slope and bias with their errors, and infit, see `pairsmith.model.raters`; `flags`, why somebody
-    should be looked at. A slope is said of several only, as it is one beside others'.
+    Returns
+    -------
+    Rows with the keys
+
+    name, answers
+    seconds : the median time of an answer
+    share_left : among the answers whose sides are known, without ties; None below MIN_ANSWERS_FOR_SIDE
+    foretold : the share of answers to random pairs that were predicted, see `calibration`; a coin has one half
+    agrees_on_repeated : the share of other answers to the same pairs that are the same
+    slope, bias : with their errors, see `pairsmith.model.raters`; the slope is None for a single rater, because it is
+        relative to the other raters
+    infit : see `pairsmith.model.raters`
+    flags : reasons to look at this rater
+
+    The two shares come with their 90% intervals.
     """
     if model.raters_ is None:
         return []
     frame = snapshot.answers.reset_index(drop=True)
     frame["agreement"] = _agreement_on_repeated(frame)
     left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
-    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, told=told)
+    frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, prediction=predictions)
     count = frame["rater"].nunique()
     rows = [
         _row(own, model.raters_.loc[name], count, _usual_slope(model.raters_["slope"].drop(name)))
@@ -62,30 +78,31 @@ def rate(snapshot: CampaignSnapshot, model: BradleyTerryGP, told: Floats) -> lis
 
 
 def _usual_slope(others: pd.Series) -> float:
-    """Of one more rater: with one other alone, who may be the one who throws a coin, the model's own."""
+    """Return the median slope of the others; the model's own, 1, for a single other, who may flip coins."""
     return float(others.median()) if len(others) > 1 else 1.0
 
 
 def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[str, Any]:
-    """The row of a rater, one of so many, with these answers."""
+    """Return the row of one of `count` raters, from their own answers."""
     sided = own[~own["elsewhere"] & (own["outcome"] != 0)]
     left, total = int((sided["shown"] > 0).sum()), len(sided)
-    random = own[(own["why"] == RANDOM) & (own["outcome"] != 0) & own["told"].notna() & (own["told"] != 0.5)]
-    right = int(((random["told"] > 0.5) == (random["outcome"] > 0)).sum())
+    is_predicted = own["prediction"].notna() & (own["prediction"] != 0.5)
+    random = own[(own["why"] == RANDOM) & (own["outcome"] != 0) & is_predicted]
+    right = int(((random["prediction"] > 0.5) == (random["outcome"] > 0)).sum())
     repeated = own.groupby(["first", "second"])["agreement"].mean().dropna()
     flags = []
-    if _at_random(own, rater["bias"], usual_slope):
-        enough = len(random) >= ENOUGH
-        so_many = f" ({right} of {len(random)} random pairs came out as foretold; a coin has half)" if enough else ""
-        flags.append(f"looks random: the answers have as little to do with the items as a coin{so_many}")
-    if total and _one_sided(left, total, count):
+    if _looks_random(own, rater["bias"], usual_slope):
+        has_enough = len(random) >= MIN_PAIRS
+        proof = f" ({right} of {len(random)} random pairs were predicted right; a coin has half)" if has_enough else ""
+        flags.append(f"looks random: the answers depend on the items as little as coin flips{proof}")
+    if total and _is_one_sided(left, total, count):
         side, share = ("left", left / total) if left > total / 2 else ("right", 1 - left / total)
-        flags.append(f"looks one-sided: {share:.0%} of {total} answers are for what was shown {side}")
+        flags.append(f"looks one-sided: {share:.0%} of {total} answers are for the item shown {side}")
     return {
         "name": own["rater"].iloc[0],
         "answers": len(own),
         "seconds": _number(own["seconds"].dropna().median()),
-        "share_left": _number(left / total if total >= FEWEST_SIDED else np.nan),
+        "share_left": _number(left / total if total >= MIN_ANSWERS_FOR_SIDE else np.nan),
         "foretold": _interval(right, len(random)),
         "agrees_on_repeated": _interval(float(repeated.sum()), len(repeated)),
         "slope": _with_error(rater["slope"], rater["slope_error"]) if count > 1 else None,
@@ -95,60 +112,63 @@ def _row(own: pd.DataFrame, rater: Any, count: int, usual_slope: float) -> dict[
     }
 
 
-def _agreement_on_repeated(given: pd.DataFrame) -> Floats:
-    """Return for each answer the share of the other answers to its pair that are the same; NaN where there is no other.
+def _agreement_on_repeated(answers: pd.DataFrame) -> Floats:
+    """Return for each answer the share of other answers to its pair that are the same; NaN if there is no other.
 
-    The ties of programs that answered differently from each side are no verdicts, and so count for nobody.
+    Ties of programs that answered differently from each side are not verdicts, so they neither agree nor disagree.
     """
-    verdict = (given["comment"] != CHANGED).to_numpy()
-    given = given[verdict]
-    pair = given.groupby(["first", "second"])["outcome"]
+    is_verdict = (answers["comment"] != CHANGED).to_numpy()
+    answers = answers[is_verdict]
+    pair = answers.groupby(["first", "second"])["outcome"]
     others = pair.transform("size").to_numpy(dtype=np.float64) - 1
-    same = given.groupby(["first", "second", "outcome"])["outcome"].transform("size").to_numpy() - 1
-    found: Floats = np.full(len(verdict), np.nan)
-    found[verdict] = np.divide(same, others, out=np.full(len(given), np.nan), where=others > 0)
-    return found
+    same = answers.groupby(["first", "second", "outcome"])["outcome"].transform("size").to_numpy() - 1
+    agreement: Floats = np.full(len(is_verdict), np.nan)
+    agreement[is_verdict] = np.divide(same, others, out=np.full(len(answers), np.nan), where=others > 0)
+    return agreement
 
 
-def _at_random(own: pd.DataFrame, bias: float, usual_slope: float) -> bool:
-    """Whether l_0 / l_1 of these answers is more than 1 / LEVEL."""
-    known = own[np.isfinite(own["gap"])]
-    won = (known["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
-    sided = ~known["elsewhere"].to_numpy(dtype=bool)
-    gap, error = usual_slope * known["gap"].to_numpy(), usual_slope * known["error"].to_numpy()
-    by_items = _by_items(won, gap, error, np.where(sided, bias, 0.0))
-    by_side = _by_side(won[sided]) + np.sum(~sided) * np.log(0.5)
-    return bool(by_side - by_items > -np.log(LEVEL))
+def _looks_random(own: pd.DataFrame, bias: float, usual_slope: float) -> bool:
+    """Return whether l_0 / l_1 of these answers exceeds 1 / FALSE_ALARM_RATE."""
+    used = own[np.isfinite(own["gap"])]
+    won = (used["shown"].to_numpy() + 1) / 2  # a tie is half a win each way
+    sided = ~used["elsewhere"].to_numpy(dtype=bool)
+    gap, error = usual_slope * used["gap"].to_numpy(), usual_slope * used["error"].to_numpy()
+    by_items = _log_likelihood_by_items(won, gap, error, np.where(sided, bias, 0.0))
+    by_side = _log_likelihood_by_side(won[sided]) + np.sum(~sided) * np.log(0.5)
+    return bool(by_side - by_items > -np.log(FALSE_ALARM_RATE))
 
 
-def _by_side(won: Floats) -> float:
-    """log l_0 = log B(left + 1/2, right + 1/2) / B(1/2, 1/2), with B the beta function."""
+def _log_likelihood_by_side(won: Floats) -> float:
+    """Return log l_0 = log B(left + 1/2, right + 1/2) / B(1/2, 1/2), with B the beta function."""
     left = won.sum()
     return float(betaln(left + 0.5, len(won) - left + 0.5) - betaln(0.5, 0.5))
 
 
-def _by_items(won: Floats, gap: Floats, error: Floats, bias: Floats | float) -> float:
-    """log l_1, where gaps are known with this error."""
+def _log_likelihood_by_items(won: Floats, gap: Floats, error: Floats, bias: Floats | float) -> float:
+    """Return log l_1, given gaps with these standard errors."""
     each = [_log_likelihood(won, slope * gap + bias, slope * error) for slope in _SLOPES]
     return float(logsumexp(each) - np.log(len(_SLOPES)))
 
 
 def _log_likelihood(won: Floats, mean: Floats, deviation: Floats) -> float:
-    """Of answers by gaps with this mean and deviation; each side by itself, as 1 - p is 0 where p is almost 1."""
+    """Return the log-likelihood of answers whose logits have this mean and standard deviation."""
+    # Each side separately: 1 - p would underflow to 0 where p is almost 1.
     each = [np.log(np.maximum(average(side * mean, deviation), 1e-300)) for side in (1, -1)]
     return float(np.sum(won * each[0] + (1 - won) * each[1]))
 
 
-def _one_sided(left: int, total: int, count: int) -> bool:
+def _is_one_sided(left: int, total: int, count: int) -> bool:
     most = max(left, total - left)
-    return bool(binomtest(most, total, 0.5 + TOLERATED, alternative="greater").pvalue < LEVEL / 2 / count)
+    return bool(
+        binomtest(most, total, 0.5 + TOLERATED_SIDE_BIAS, alternative="greater").pvalue < FALSE_ALARM_RATE / 2 / count
+    )
 
 
 def _interval(same: float, count: int) -> list[float] | None:
-    """A share with its 90% interval by Wilson; None of nothing.
+    """Return a share with its 90% Wilson interval; None without any trial.
 
-    A pair counts once, however many others answered it, as these agreements are not independent: so it errs on the wide
-    side.
+    A pair counts as one trial however many others answered it, because their agreements are not independent. So the
+    interval is too wide rather than too narrow.
     """
     if count == 0:
         return None

@@ -1,7 +1,7 @@
-"""Making campaigns: from a table of items, with more items later, and two to try.
+"""Making campaigns.
 
-create     a table of items becomes a campaign
-additions  more items for a campaign that has begun
-prompts    what items answer, and who wrote them
+create     make a campaign from its items and options
+table      read a table of items
+additions  add items to a campaign
 demo       two campaigns to try
 """

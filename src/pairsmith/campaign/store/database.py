@@ -1,6 +1,6 @@
-"""Where a campaign is kept: a SQLite file, or a PostgreSQL database by its URL.
+"""Open the database of a campaign: an SQLite file, or a PostgreSQL database by its URL.
 
-Both are opened so that a transaction that has ended is on disk. What is wrong with a database is told in one line.
+With both, a transaction that has ended is on disk. Errors are one line.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from pairsmith.campaign.store import integrity, migrations, schema
 from pairsmith.campaign.store.schema import campaign, items, pairs, tables
 from pairsmith.files.json_reader import parse_json
 
-APPLICATION = 0x70616972  # "pair": marks our SQLite files
-_MAY_WRITE = (  # for PostgreSQL
+APPLICATION = 0x70616972  # "pair": the application id of our SQLite files, and the lock of PostgreSQL's writers
+_MAY_WRITE_TO_POSTGRESQL = (
     "SELECT has_table_privilege('answers', 'INSERT') AND has_table_privilege('campaign', 'UPDATE')"
     " AND current_setting('transaction_read_only') = 'off'"
 )
 _RESTORE = "restore it from a backup"
-_PATIENCE = 10  # seconds to wait for somebody else's transaction
+_TIMEOUT = 10  # seconds to wait for somebody else's transaction
 
 
 class CampaignError(ValueError):
-    """What is wrong with a campaign, in one line."""
+    """Something is wrong with a campaign. The message is one line."""
 
 
 class Refused(CampaignError):
-    """What cannot be done for whoever asks; `status` is the HTTP status that says so."""
+    """A request cannot be fulfilled; `status` is the HTTP status that says so."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
 
 
-def shown(target: str) -> str:
-    """The target without its passwords: a URL may hold them among its options, too."""
+def without_passwords(target: str) -> str:
+    """Return the target without passwords, which a URL may also hold among its options."""
     if not is_url(target):
         return target
     return _url(target).difference_update_query(["password", "sslpassword"]).render_as_string()
 
 
 def check_kind(target: str) -> None:
-    """Refuse the URL of what is not PostgreSQL; it may hold a password, so it is not repeated."""
+    """Refuse URLs of other databases than PostgreSQL. The error leaves out the URL, which may hold a password."""
     if "://" in target and not is_url(target):
         raise CampaignError(
             f"{target.partition('://')[0]}:// is no place for a campaign; name a file, such as retina.db, or a"
@@ -66,16 +66,16 @@ def _url(target: str) -> sa.URL:
 
 
 def connect(target: str, journal: str = "WAL") -> sa.Engine:
-    """An engine whose transactions are durable; `write=True` among its options starts them with the right to write.
+    """Return an engine with durable transactions. With the execution option `write=True`, they may write.
 
-    `journal` is how SQLite keeps its journal, for a file.
+    `journal` is SQLite's journal mode.
     """
     if is_url(target):
         return _connect_postgresql(target)
     engine = sa.create_engine(
         sa.URL.create("sqlite", database=str(target)),
         json_deserializer=parse_json,
-        connect_args={"timeout": _PATIENCE, "check_same_thread": False},
+        connect_args={"timeout": _TIMEOUT, "check_same_thread": False},
         pool_size=16,
         max_overflow=48,
     )
@@ -85,7 +85,7 @@ def connect(target: str, journal: str = "WAL") -> sa.Engine:
 def _with_transactions(engine: sa.Engine, journal: str) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def configure(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves
+        connection.isolation_level = None  # the listener below begins transactions
         for setting in (f"journal_mode={journal}", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {setting}")
 
@@ -97,15 +97,15 @@ def _with_transactions(engine: sa.Engine, journal: str) -> sa.Engine:
 
 
 def _connect_copy(path: Path) -> sa.Engine:
-    """A copy in memory of a file that cannot be written to: it can be read, and brought to this version.
+    """Return an engine on a copy in memory of a file that cannot be written to. The copy can be read and migrated.
 
-    SQLite reads a file with a write-ahead log only beside it: where the folder cannot be written to, either somebody
-    has the campaign open, and the log is shared, or there is none, and the file by itself is whole.
+    SQLite needs the write-ahead log beside a file. If the folder cannot be written to, either another process has the
+    campaign open and shares its log, or there is no log and the file by itself is whole.
     """
     alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
     memory = sqlite3.connect(":memory:", check_same_thread=False)
     try:
-        source = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{alone}", uri=True, timeout=_PATIENCE)
+        source = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro{alone}", uri=True, timeout=_TIMEOUT)
         try:
             source.backup(memory)
         finally:
@@ -113,7 +113,7 @@ def _connect_copy(path: Path) -> sa.Engine:
     except sqlite3.Error as error:
         memory.close()
         if alone:
-            raise CampaignError(_told(str(path), error)) from error
+            raise CampaignError(_one_line(str(path), error)) from error
         raise CampaignError(
             f"{path} cannot be written to, and its newest answers are in {path.name}-wal, which cannot be read there;"
             " copy both to a folder of your own"
@@ -125,27 +125,27 @@ def _connect_copy(path: Path) -> sa.Engine:
 
 
 def open_to_copy(path: Path) -> sqlite3.Connection:
-    """The file of a campaign, of whatever version, to be copied with what is in its log."""
+    """Open the file of a campaign of any version, in order to copy it with its log."""
     how = "rw" if _check_file(path, changes=False) else "ro"
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode={how}", uri=True, timeout=_PATIENCE)
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode={how}", uri=True, timeout=_TIMEOUT)
 
 
 def _connect_postgresql(target: str) -> sa.Engine:
     url = _url(target).set(drivername="postgresql+psycopg")
-    given = url.query.get("options", "")  # such as a search_path
-    # Neither the server's defaults nor those of the database or the user may change what a transaction means. A writer
-    # waits for the lock of the one before it and must then see what that one wrote: "read committed" does.
+    own_options = url.query.get("options", "")  # such as a search_path
+    # The defaults of the server, the database or the user must not change what a transaction means. A writer waits for
+    # the lock of the previous writer and must then see what that one wrote, as under "read committed".
     settings = {
         "synchronous_commit": "on",
         "default_transaction_isolation": r"read\ committed",
-        "lock_timeout": f"{_PATIENCE}s",
+        "lock_timeout": f"{_TIMEOUT}s",
     }
-    options = f"{given} {' '.join(f'-c {name}={value}' for name, value in settings.items())}"
+    options = f"{own_options} {' '.join(f'-c {name}={value}' for name, value in settings.items())}"
     try:
         engine = sa.create_engine(
             url,
             json_deserializer=parse_json,
-            connect_args={"connect_timeout": _PATIENCE, "options": options, "client_encoding": "UTF8"},
+            connect_args={"connect_timeout": _TIMEOUT, "options": options, "client_encoding": "UTF8"},
             pool_size=16,
             max_overflow=16,
             pool_pre_ping=True,
@@ -155,66 +155,68 @@ def _connect_postgresql(target: str) -> sa.Engine:
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get("write"):  # one writer at a time, as SQLite has it
+        if connection.get_execution_options().get("write"):  # one writer at a time, as in SQLite
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({APPLICATION})")
-        else:  # who reads sees one state, as in SQLite; who writes must see what the writer before wrote
+        else:  # readers see one state, as in SQLite
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
     return engine
 
 
 def create(target: str, fill: Callable[[sa.Connection], None], part: Path | None = None) -> None:
-    """Make the tables at a new place and let `fill` write to them: all of it, or nothing.
+    """Make the tables at a new place and let `fill` write to them, or leave nothing behind.
 
-    A file is written as `part`, which is renamed to `target` afterwards. So it has to be whole by itself: its journal
-    is in memory, and it is read again before anybody is told that it is there.
+    The caller renames the file `part` to `target` afterwards. So the file has to be whole by itself: its journal is in
+    memory, and it is read again at the end.
     """
     engine = connect(target if part is None else str(part), "MEMORY")
     try:
         with explained(target):
             with engine.execution_options(write=True).begin() as connection:
                 if sa.inspect(connection).has_table("campaign"):
-                    raise CampaignError(f"{shown(target)} holds a campaign already; choose another database")
+                    raise CampaignError(
+                        f"{without_passwords(target)} holds a campaign already; choose another database"
+                    )
                 _check_encoding(connection, target)
                 tables.create_all(connection, checkfirst=False)
                 fill(connection)
                 if part is not None:
                     connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION}")
-                written = _rows(connection)
+                written = _count_rows(connection)
             engine.dispose()
             with engine.connect() as connection:
-                if (part is not None and _damage(connection)) or _rows(connection) != written:
-                    raise CampaignError(f"{shown(target)} could not be written whole; is the disk full?")
+                if (part is not None and _damage(connection)) or _count_rows(connection) != written:
+                    raise CampaignError(f"{without_passwords(target)} could not be written whole; is the disk full?")
     finally:
         engine.dispose()
 
 
 def _check_encoding(connection: sa.Connection, target: str) -> None:
-    """Refuse a PostgreSQL database that cannot hold every text."""
+    """Refuse a PostgreSQL database whose encoding cannot hold every text."""
     if connection.dialect.name != "postgresql":
         return
     encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
     if encoding != "UTF8":
         raise CampaignError(
-            f"{shown(target)} has the encoding {encoding}, which does not hold every text; make a database with"
-            " createdb --template template0 --encoding UTF8"
+            f"{without_passwords(target)} has the encoding {encoding}, which does not hold every text; make a database"
+            " with createdb --template template0 --encoding UTF8"
         )
 
 
-def _rows(connection: sa.Connection) -> list[int]:
+def _count_rows(connection: sa.Connection) -> list[int]:
     return [connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one() for table in (items, pairs)]
 
 
 def _damage(connection: sa.Connection) -> str:
-    """What SQLite finds wrong with a file, in one line; nothing where it is whole."""
-    found = " ".join(str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()).split())
-    return "" if found == "ok" else found
+    """Return what SQLite finds wrong with a file, in one line, or an empty string."""
+    result = " ".join(str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()).split())
+    return "" if result == "ok" else result
 
 
 def open_existing(target: str, changes: bool = True) -> sa.Engine:
-    """The campaign at this place, brought to this version; what is not ours, damaged or newer is left untouched.
+    """Open a campaign and migrate it to this version. Other files, damaged ones and newer versions are left untouched.
 
-    Without `changes`, a file or a database that cannot be written to will do.
+    Without `changes`, the file or database may be read-only.
     """
     check_kind(target)
     copied = not is_url(target) and not _check_file(Path(target), changes)
@@ -223,29 +225,33 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
         with explained(target):
             with engine.connect() as connection:
                 if is_url(target) and not sa.inspect(connection).has_table("campaign"):
-                    raise CampaignError(f"{shown(target)} holds no campaign; make one with pairsmith campaign create")
+                    raise CampaignError(
+                        f"{without_passwords(target)} holds no campaign; make one with pairsmith campaign create"
+                    )
                 if not is_url(target) and (damage := _damage(connection)):
                     raise CampaignError(f"{target} is damaged ({damage}); restore it from a backup")
-                if is_url(target) and changes and not connection.exec_driver_sql(_MAY_WRITE).scalar_one():
+                if is_url(target) and changes and not connection.exec_driver_sql(_MAY_WRITE_TO_POSTGRESQL).scalar_one():
                     raise CampaignError(
-                        f"{shown(target)} cannot be written to; grant its user INSERT and UPDATE on all tables, in a"
-                        " database that is not read-only"
+                        f"{without_passwords(target)} cannot be written to; grant its user INSERT and UPDATE on all"
+                        " tables, in a database that is not read-only"
                     )
                 versions = connection.execute(sa.select(campaign.c.version)).scalars().all()
             version = versions[0] if len(versions) == 1 else 0
             if not isinstance(version, int) or version < 1:
-                raise CampaignError(f"{shown(target)} was damaged or edited (its table campaign); {_RESTORE}")
+                raise CampaignError(
+                    f"{without_passwords(target)} was damaged or edited (its table campaign); {_RESTORE}"
+                )
             if version > schema.VERSION:
                 raise CampaignError(
-                    f"{shown(target)} was made by a newer pairsmith (format {version}; this one knows up to"
+                    f"{without_passwords(target)} was made by a newer pairsmith (format {version}; this one knows up to"
                     f" {schema.VERSION}); update pairsmith"
                 )
             if version < schema.VERSION:
                 migrations.migrate(engine)
             with engine.connect() as connection:
                 if (problem := integrity.find_problem(connection)) is not None:
-                    raise CampaignError(f"{shown(target)} was damaged or edited: {problem}; {_RESTORE}")
-            if copied:  # what would be written to the copy would be lost
+                    raise CampaignError(f"{without_passwords(target)} was damaged or edited: {problem}; {_RESTORE}")
+            if copied:  # writes to the copy would be lost
                 with engine.connect() as connection:
                     connection.exec_driver_sql("PRAGMA query_only=ON")
     except BaseException:
@@ -255,7 +261,7 @@ def open_existing(target: str, changes: bool = True) -> sa.Engine:
 
 
 def _check_file(path: Path, changes: bool) -> bool:
-    """Refuse what is no campaign, without opening the file; return whether it is writable, as `changes` need it."""
+    """Refuse a file that is no campaign, or is read-only if `changes` are needed. Return whether it is writable."""
     if not path.exists():
         raise CampaignError(f"{path}: there is no such campaign; make one with pairsmith campaign create")
     if path.is_dir():
@@ -267,16 +273,16 @@ def _check_file(path: Path, changes: bool) -> bool:
         raise CampaignError(f"{path} cannot be read; give yourself the right to read it")
     if application_id(path) != APPLICATION:
         raise CampaignError(f"{path} is no campaign of pairsmith, or its beginning is damaged; name another file")
-    if path.stat().st_nlink > 1:  # SQLite keeps a log for each name, and would miss what the others hold
+    if path.stat().st_nlink > 1:  # SQLite keeps one log for each name, and would miss the others
         raise CampaignError(f"{path} has another name, a hard link to it; remove one of the two names")
-    # SQLite writes beside the file itself, not beside a link to it.
+    # SQLite's log lies beside the file itself, not beside a link to it.
     writable = all(os.access(place, os.W_OK, effective_ids=effective) for place in (path, path.resolve().parent))
     if changes and not writable:
         raise CampaignError(f"{path} cannot be written to; give yourself the right to write it and its folder")
     return writable
 
 
-_SAYS = {
+_PROBLEM_OF_CODE = {
     "SQLITE_BUSY": "is locked by another program; close that and try again",
     "SQLITE_LOCKED": "is locked by another program; close that and try again",
     "SQLITE_READONLY": "cannot be written to; give yourself the right to write it and its folder",
@@ -292,17 +298,17 @@ _SAYS = {
 
 @contextmanager
 def explained(target: str) -> Iterator[None]:
-    """What databases raise, as one line."""
+    """Turn what databases raise into a CampaignError of one line."""
     try:
         yield
     except (sa.exc.DBAPIError, sa.exc.TimeoutError, sqlite3.Error) as error:
-        raise CampaignError(_told(target, getattr(error, "orig", None) or error)) from error
+        raise CampaignError(_one_line(target, getattr(error, "orig", None) or error)) from error
 
 
-def _told(target: str, error: BaseException) -> str:
+def _one_line(target: str, error: BaseException) -> str:
     code = getattr(error, "sqlite_errorname", "") or getattr(error, "sqlstate", "") or ""
-    for prefix, what in _SAYS.items():
+    for prefix, what in _PROBLEM_OF_CODE.items():
         if code.startswith(prefix):
-            return f"{shown(target)} {what}"
+            return f"{without_passwords(target)} {what}"
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return f"{shown(target)}: the database says: {lines[0]}"
+    return f"{without_passwords(target)}: the database says: {lines[0]}"

@@ -1,7 +1,7 @@
-"""Whether the file of a campaign is still the one that was opened.
+"""Check that the file of a campaign is still the one that was opened.
 
-SQLite goes on with files that were removed or replaced, and what it writes to them is gone when it ends. So each change
-to a campaign ends with a look at its files, before anybody is told that it was made.
+SQLite keeps writing to files that were removed or replaced, and those writes are lost when the process ends. So each
+change to a campaign ends with a check of its files, before it is acknowledged.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from pairsmith.campaign.store.schema import campaign
 
 
 class Gone(CampaignError):
-    """The files of a campaign were taken away while it was open."""
+    """The files of a campaign were removed or replaced while it was open."""
 
 
 class FileGuard:
-    """Watches the SQLite file `target`, its log and the log's index for as long as the campaign is open."""
+    """Watches the SQLite file `target`, its write-ahead log and the log's index while the campaign is open."""
 
     def __init__(self, target: str) -> None:
         self.target = target
-        self._opened_as = {os.path.abspath(target): _identity(target)}  # looked at before anybody opens it
+        self._opened_as = {os.path.abspath(target): _identity(target)}  # taken before SQLite opens the file
         self._engine: sa.Engine | None = None
         self._anchor: sa.Connection | None = None
-        self._last_written: tuple[int, int] | None = None  # when the file itself was, and its size then
-        self._answers_seen = 0  # answers that were in it at the last look; none is ever deleted
+        self._last_written: tuple[int, int] | None = None  # modification time and size of the file itself
+        self._answers_seen = 0  # in the file at the last check; none is ever deleted
 
     def watch_log(self, engine: sa.Engine) -> None:
-        """Watch the log and its index too, now that the file is open."""
+        """Watch the log and its index too, once the file is open."""
         self._engine = engine
         if not engine.url.database:  # a copy in memory
             return
-        # SQLite's log and its index stay the same files for as long as a connection is open.
+        # The log and its index stay the same files while a connection is open.
         with database.explained(self.target):
             self._anchor = engine.connect()
             self._anchor.execute(sa.select(campaign.c.version))
@@ -47,21 +47,22 @@ class FileGuard:
         self._opened_as |= {name: _identity(name) for name in beside}
 
     def close(self) -> None:
+        """Stop watching."""
         if self._anchor is not None:
             self._anchor.close()
             self._anchor = None
 
     def check(self) -> None:
-        """Raise where what was written is not in the file of this name, or not sure to stay there."""
-        if self._lost() is None and self._holds_the_answers():
+        """Raise Gone if the last write is not in the file of this name, or may not stay there."""
+        if self._lost_file() is None and self._holds_the_answers():
             return
-        lost = self._lost()  # again, since the file may have been taken away between the two looks
+        lost = self._lost_file()  # again: the file may have been removed between the two checks
         if lost is None:
             raise Gone(
                 f"{self.target} was overwritten while in use and does not hold all answers any more, so it takes no"
                 " others; stop pairsmith, put the right file back and start again"
             )
-        # Into the file itself, wherever it is now: another file of this name would take the log for its own.
+        # Another file of this name would take the log for its own, so the log goes into the file it belongs to.
         saved = self._empty_the_log()
         if lost == next(iter(self._opened_as)):
             raise Gone(
@@ -73,29 +74,29 @@ class FileGuard:
             f" {'all so far are in it' if saved else 'some may be lost'}; stop pairsmith and start again"
         )
 
-    def _lost(self) -> str | None:
-        """A name that no longer means the file that was opened by it, if there is any."""
+    def _lost_file(self) -> str | None:
+        """Return the first name that no longer leads to the file that was opened by it, or None."""
         return next((name for name, file in self._opened_as.items() if _identity(name) != file), None)
 
     def _holds_the_answers(self) -> bool:
-        """Whether the answers are in the file: somebody may have copied another over it, which keeps its inode.
+        """Return whether the answers are still in the file: copying another file over it keeps the inode.
 
-        Connections that are open go by what they have read before. Only when the file itself was written to, as SQLite
-        does now and then too, a new connection looks whether the answers are there.
+        Open connections rely on what they read before. So if the file itself was written to, which SQLite does now and
+        then too, a new connection counts the answers.
         """
         if self._anchor is None:
             return True
         try:
-            found = os.stat(self.target)
+            status = os.stat(self.target)
         except OSError:
             return False
-        written = found.st_mtime_ns, found.st_size
+        written = status.st_mtime_ns, status.st_size
         if written == self._last_written:
             return True
-        if found.st_size == 0:  # beside which SQLite would take the log for garbage, and delete it
+        if status.st_size == 0:  # opened now, SQLite would take the log for garbage and delete it
             return False
-        seen = self._answers_seen  # before this look: others on other threads may see more while it lasts
-        existing = f"{Path(self.target).resolve().as_uri()}?mode=rw"  # a plain name would make a file that is gone anew
+        seen = self._answers_seen  # now: other threads may raise it while this one counts
+        existing = f"{Path(self.target).resolve().as_uri()}?mode=rw"  # a plain name would create a missing file
         try:
             with closing(sqlite3.connect(existing, uri=True, timeout=10)) as fresh:
                 (answers,) = fresh.execute(
@@ -103,17 +104,17 @@ class FileGuard:
                     " JOIN pairs ON pairs.id = leases.pair JOIN people ON people.id = leases.person"
                 ).fetchone()
         except sqlite3.DatabaseError as error:
-            told: str = getattr(error, "sqlite_errorname", "")
-            return told.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))  # others are at work: the next look will tell
+            code: str = getattr(error, "sqlite_errorname", "")
+            return code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))  # somebody is writing; the next check will count
         if answers < seen:
             return False
         self._last_written, self._answers_seen = written, max(self._answers_seen, answers)
         return True
 
     def _empty_the_log(self) -> bool:
-        """Move all that SQLite's log holds into the file itself, where that can be done."""
+        """Move everything in SQLite's log into the file itself, and return whether that worked."""
         assert self._engine is not None
-        connection = self._engine.raw_connection()  # no transaction
+        connection = self._engine.raw_connection()  # outside of any transaction
         try:
             busy, *_ = connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return not busy
@@ -124,9 +125,9 @@ class FileGuard:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """What the file system knows a file by, whatever its name; None where there is none."""
+    """Return what identifies a file whatever its name, or None if there is no file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

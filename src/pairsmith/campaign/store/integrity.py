@@ -1,19 +1,19 @@
-"""Check that a campaign holds what its tables may hold: an edited file is refused when it is opened, in one line.
+"""Check the content of a campaign when it is opened. A file that was edited or damaged is refused in one line.
 
-SQLite keeps any value in any column; PostgreSQL checks types itself.
+SQLite stores any value in any column; PostgreSQL checks types itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 
 from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import schema
 
-_LATEST = 9_100_000_000 * schema.SECOND  # a time in 2258
-_TYPES: list[tuple[type, str]] = [  # the first that fits says what SQLite may hold in a column of this type
+_MAX_TIME = 9_100_000_000 * schema.SECOND  # in 2258
+_TYPES: list[tuple[type, str]] = [  # the first that fits is the rule for a column of this type in SQLite
     (sa.Boolean, "typeof({0}) = 'integer' AND {0} IN (0, 1)"),
     (sa.Integer, "typeof({0}) = 'integer'"),
     (sa.Float, "typeof({0}) IN ('real', 'integer')"),
@@ -26,10 +26,10 @@ _TYPES: list[tuple[type, str]] = [  # the first that fits says what SQLite may h
 ]
 _OUTCOME = "{0} IN (-1, 0, 1)"
 _REASON = f"{{0}} IN {schema.REASONS}"
-_VALUES = {  # what else is true of these columns
+_RULES = {  # for single columns, besides the rule for their type
     "campaign.state": "{0} IN ('open', 'paused', 'closed')",
     "campaign.gold_rate": "{0} BETWEEN 0 AND 1",
-    "items.label": "json_type({0}) IN ('text', 'integer', 'real', 'true', 'false')",
+    "items.label": "{0} IN (-1, 1)",
     "pairs.why": _REASON,
     "pairs.gold": _OUTCOME,
     "people.role": "{0} IN ('rater', 'organiser')",
@@ -37,14 +37,14 @@ _VALUES = {  # what else is true of these columns
     "leases.why": _REASON,
     "answers.outcome": _OUTCOME,
     "answers.strength": "{0} IN ('slightly', 'much')",
-    "answers.at": f"{{0}} BETWEEN 0 AND {_LATEST}",
-    "wordings.at": f"{{0}} BETWEEN 0 AND {_LATEST}",
-    "changes.at": f"{{0}} BETWEEN 0 AND {_LATEST}",
+    "answers.at": f"{{0}} BETWEEN 0 AND {_MAX_TIME}",
+    "wordings.at": f"{{0}} BETWEEN 0 AND {_MAX_TIME}",
+    "changes.at": f"{{0}} BETWEEN 0 AND {_MAX_TIME}",
 }
 
 
 def find_problem(connection: sa.Connection) -> str | None:
-    """Return what is wrong with the content of a campaign, or None."""
+    """Return what is wrong with the content of a campaign, or None if nothing is."""
     problems = _wrong_values(connection) if connection.dialect.name == "sqlite" else iter(())
     return next(problems, None) or next(_wrong_content(connection), None)
 
@@ -54,12 +54,12 @@ def _wrong_values(connection: sa.Connection) -> Iterator[str]:
         for column in table.columns:
             name = f'{table.name}."{column.name}"'
             rules = [next(rule for kind, rule in _TYPES if isinstance(column.type, kind))]
-            rules += [_VALUES[f"{table.name}.{column.name}"]] if f"{table.name}.{column.name}" in _VALUES else []
-            right = " AND ".join(f"({rule.format(name)})" for rule in rules)
-            may_be = f"{name} IS NULL OR ({right})" if column.nullable else right
-            found = connection.exec_driver_sql(f"SELECT rowid FROM {table.name} WHERE NOT ({may_be}) LIMIT 1").scalar()
-            if found is not None:
-                yield f"row {found} of the table {table.name} has no valid {column.name}"
+            rules += [_RULES[f"{table.name}.{column.name}"]] if f"{table.name}.{column.name}" in _RULES else []
+            valid = " AND ".join(f"({rule.format(name)})" for rule in rules)
+            valid = f"{name} IS NULL OR ({valid})" if column.nullable else valid
+            row = connection.exec_driver_sql(f"SELECT rowid FROM {table.name} WHERE NOT ({valid}) LIMIT 1").scalar()
+            if row is not None:
+                yield f"row {row} of the table {table.name} has no valid {column.name}"
     if (orphan := connection.exec_driver_sql("PRAGMA foreign_key_check").first()) is not None:
         yield f"row {orphan[1]} of the table {orphan[0]} names a row of {orphan[2]} that is not there"
 
@@ -68,17 +68,21 @@ def _wrong_content(connection: sa.Connection) -> Iterator[str]:
     items = schema.items
     try:
         stored = connection.execute(sa.select(schema.campaign.c.settings, schema.campaign.c.goals)).one()
-        settings = CampaignOptions.from_stored(stored.settings)
+        options = CampaignOptions.from_stored(stored.settings)
     except ValueError as error:
         yield str(error)
         return
+    if not isinstance(stored.goals, Mapping | None) or any(
+        isinstance(value, bool) or not isinstance(value, int | float) for value in (stored.goals or {}).values()
+    ):
+        yield "its goals are not numbers"
     count, last = connection.execute(sa.select(sa.func.count(), sa.func.max(items.c.row)).select_from(items)).one()
     if count == 0 or last != count - 1:
         yield "items are missing"
     length = sa.func.length(items.c.features)
-    odd = sa.select(items.c.row).where(length != 8 * len(settings.feature_names)).limit(1)
-    if (row := connection.execute(odd).scalar()) is not None:
-        yield f"row {row} of the table items has not as many features as the settings name"
-    beyond = sa.select(schema.pairs.c.id).where(~schema.pairs.c.question.between(0, len(settings.questions) - 1))
-    if (row := connection.execute(beyond.limit(1)).scalar()) is not None:
+    misfits = sa.select(items.c.row).where(length != 8 * len(options.feature_names)).limit(1)
+    if (row := connection.execute(misfits).scalar()) is not None:
+        yield f"row {row} of the table items has not as many features as the options name"
+    unknown = sa.select(schema.pairs.c.id).where(~schema.pairs.c.question.between(0, len(options.questions) - 1))
+    if (row := connection.execute(unknown.limit(1)).scalar()) is not None:
         yield f"row {row} of the table pairs has no valid question"

@@ -1,4 +1,4 @@
-"""Images and sounds: which there are, and how their files are opened without leaving the folder of a campaign."""
+"""Images and sounds: their types, and how to open a file without leaving the campaign's folder."""
 
 from __future__ import annotations
 
@@ -18,33 +18,34 @@ MEDIA = {
     "audio": {".mp3": "audio/mpeg", ".wav": "audio/wav", ".ogg": "audio/ogg", ".oga": "audio/ogg", ".opus": "audio/ogg",
               ".flac": "audio/flac", ".m4a": "audio/mp4", ".webm": "audio/webm"},
 }  # fmt: skip
-_BEGINNINGS = {  # patterns of the first bytes
+_FIRST_BYTES = {  # patterns by media type
     "image/png": rb"\x89PNG\r\n\x1a\n",
     "image/jpeg": rb"\xff\xd8\xff",
     "image/gif": rb"GIF8[79]a",
     "image/webp": rb"RIFF....WEBP",
-    "image/avif": rb"....ftyp(....){0,30}avi[fs]",  # its own brand, or one it is compatible with
-    "audio/mpeg": rb"ID3|\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd]",  # a tag, or a frame of layer II or III
+    "image/avif": rb"....ftyp(....){0,30}avi[fs]",  # as its major brand, or as a compatible one
+    "audio/mpeg": rb"ID3|\xff[\xe2-\xe5\xf2-\xf5\xfa-\xfd]",  # an ID3 tag, or a frame of layer II or III
     "audio/wav": rb"(RIFF|RF64)....WAVE",
     "audio/ogg": rb"OggS",
     "audio/flac": rb"fLaC",
     "audio/mp4": rb"....ftyp",
     "audio/webm": rb"\x1aE\xdf\xa3.{1,60}webm",
 }
-_HEAD = 1 << 16  # bytes that are looked at: an SVG may begin with long comments
-_LINKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")  # whether folders can be entered one by one
+_HEAD_BYTES = 1 << 16  # to recognise a file by; an SVG may begin with long comments
+_CAN_DESCEND = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")  # enter folders one by one
 
 
 class MediaError(ValueError):
-    """What is wrong with a file, as the end of a sentence that begins with it; names no folder."""
+    """A file cannot be shown. The message completes a sentence that begins with the file, and names no folder."""
 
 
 def ending(path: str) -> str:
+    """Return the suffix of a path in lower case, with its dot."""
     return os.path.splitext(path)[1].lower()
 
 
 def refuse_addresses(paths: Iterable[Any], where: str) -> None:
-    """Refuse web addresses where files are wanted: nothing is downloaded."""
+    """Refuse web addresses instead of files: nothing is downloaded."""
     for row, path in enumerate(paths, 1):
         if re.match(r"(https?|ftp|file|data|s3|gs):", str(path), re.IGNORECASE):
             start = str(path)[:60]
@@ -52,28 +53,28 @@ def refuse_addresses(paths: Iterable[Any], where: str) -> None:
 
 
 def relative(root: str, path: str) -> str:
-    """This file, links resolved, as seen from the folder `root`, in which it must lie."""
+    """Return the path of a file relative to the folder `root`, with links resolved. The file must lie in the folder."""
     try:
-        top, found = os.path.realpath(root), os.path.realpath(os.path.join(root, path))
-        inside = os.path.commonpath([top, found]) == top and found != top
+        folder, file = os.path.realpath(root), os.path.realpath(os.path.join(root, path))
+        inside = os.path.commonpath([folder, file]) == folder and file != folder
     except ValueError:  # a null byte, or another drive
         inside = False
     if not inside:
         raise MediaError("lies outside the folder of the campaign's files")
-    return os.path.relpath(found, top)
+    return os.path.relpath(file, folder)
 
 
 def open_file(root: str, path: str, kind: str) -> BinaryIO:
-    """The file `path` of the folder `root`, opened: a regular file that begins as the kind its ending claims.
+    """Open the file `path` in the folder `root`. It must be a regular file of the type that its ending claims.
 
-    Links that stay within the folder are followed. They are resolved first; what was resolved is then opened folder by
-    folder without following any, so that a link put there meanwhile leads nowhere.
+    Links that stay within the folder are followed. They are resolved first; the resolved path is then opened folder by
+    folder without following links, so that a link put there in the meantime leads nowhere.
     """
-    claimed = MEDIA.get(kind, {}).get(ending(path))
-    if claimed is None:
+    media_type = MEDIA.get(kind, {}).get(ending(path))
+    if media_type is None:
         raise MediaError(f"is shown as {kind}; use {', '.join(MEDIA.get(kind, ()))}")
     steps = relative(root, path).split(os.sep)
-    if ending(steps[-1]).startswith(ENDINGS):  # opened by other means than SQLite, a database loses its locks
+    if ending(steps[-1]).startswith(ENDINGS):  # opening one other than by SQLite drops its locks
         raise MediaError("is a link to a database")
     try:
         file = os.fdopen(_descend(root, steps), "rb", buffering=0)
@@ -82,8 +83,8 @@ def open_file(root: str, path: str, kind: str) -> BinaryIO:
     try:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise MediaError("is no regular file")
-        if not begins_as(claimed, file.read(_HEAD)):
-            raise MediaError(f"does not begin as {claimed} does, which its ending claims")
+        if not begins_as(media_type, file.read(_HEAD_BYTES)):
+            raise MediaError(f"does not begin as {media_type} does, which its ending claims")
         file.seek(0)
     except OSError:
         file.close()
@@ -95,18 +96,18 @@ def open_file(root: str, path: str, kind: str) -> BinaryIO:
 
 
 def _descend(root: str, steps: list[str]) -> int:
-    """A descriptor of this file. The folder itself may not have become a link to elsewhere either."""
+    """Return a descriptor of the file at the end of these steps. Nor may `root` itself have become a link."""
     if os.path.realpath(root) != root:
         raise OSError
-    # A FIFO is opened without waiting for its other end, to be refused.
+    # Without O_NONBLOCK, opening a FIFO would wait for its other end; the caller refuses it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
-    if not _LINKS:
+    if not _CAN_DESCEND:
         place = os.path.join(root, *steps)
         before = os.lstat(place)
-        found = os.open(place, flags)
-        if os.path.samestat(before, os.fstat(found)) and os.path.realpath(place) == place:
-            return found
-        os.close(found)
+        descriptor = os.open(place, flags)
+        if os.path.samestat(before, os.fstat(descriptor)) and os.path.realpath(place) == place:
+            return descriptor
+        os.close(descriptor)
         raise OSError
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     for step in steps[:-1]:
@@ -121,39 +122,30 @@ def _descend(root: str, steps: list[str]) -> int:
         os.close(at)
 
 
-def begins_as(claimed: str, head: bytes) -> bool:
-    """Whether these first bytes are those of a file of this media type."""
-    if claimed == "image/svg+xml":
-        return _root_of(head) == "svg"
-    return re.match(_BEGINNINGS[claimed], head, re.DOTALL) is not None
+def begins_as(media_type: str, head: bytes) -> bool:
+    """Return whether a file of this media type may begin with these bytes."""
+    if media_type == "image/svg+xml":
+        return _root_element(head) == "svg"
+    return re.match(_FIRST_BYTES[media_type], head, re.DOTALL) is not None
 
 
-def _root_of(head: bytes) -> str:
-    """The name of the first element of an XML text, without its prefix; empty where this is none."""
-    found: list[str] = []
+def _root_element(head: bytes) -> str:
+    """Return the name of the first element of an XML text without its prefix, or an empty string for other text."""
+    names: list[str] = []
 
     def note(name: str, _attributes: Any) -> None:
-        found.append(name.rpartition(":")[2])
-        raise StopIteration  # what comes after it does not matter
+        names.append(name.rpartition(":")[2])
+        raise StopIteration  # the rest does not matter
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = note
     with suppress(StopIteration, expat.ExpatError, ValueError, LookupError):
         parser.Parse(head, False)
-    return found[0] if found else ""
+    return names[0] if names else ""
 
 
 def parts_with_files(parts: Any) -> Iterable[tuple[int, str, str]]:
-    """(place, kind, path) of those parts of an item that are files, whatever a foreign database holds."""
-    for at, part in enumerate(parts if isinstance(parts, list) else ()):
+    """Yield (place, kind, path) of the parts of an item that are files. A foreign database may hold anything."""
+    for place, part in enumerate(parts if isinstance(parts, list) else ()):
         if isinstance(part, list) and len(part) == 2 and isinstance(part[1], str) and part[0] in ("image", "audio"):
-            yield at, part[0], part[1]
-
-
-def common_folder(paths: Iterable[str]) -> str:
-    """The innermost folder that holds all these files, by their absolute names; empty where there is none."""
-    folders = [os.path.dirname(path) for path in paths if os.path.isabs(path)]
-    try:
-        return os.path.commonpath(folders) if folders else ""
-    except ValueError:  # on different drives
-        return ""
+            yield place, part[0], part[1]

@@ -1,21 +1,21 @@
 """The tables of a campaign.
 
-Nothing is ever deleted from them: an answer that was taken back stays, with a row in `undos`. All times are
-microseconds since 1970.
+No row is ever deleted: an answer that was taken back stays, with a row in `undos`. All times are microseconds since
+1970.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-VERSION = 5  # of these tables; a new one needs a step in `migrations`
-SECOND = 1_000_000  # in the unit of time of the tables
-MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held here: it carries an imported answer
+VERSION = 1  # of these tables; raise it with a step in `migrations`
+SECOND = 1_000_000  # in microseconds, the tables' unit of time
+MADE_ELSEWHERE = 0  # `expires` of a lease that nobody held: it belongs to an imported answer
 
 # Why a pair is asked.
 REASONS = DESIGNED, RANDOM, REPEATED, GOLD, IMPORTED = "designed", "random", "repeated", "gold", "imported"
 
-CHANGED = "answered differently from each side"  # comment on a program's tie or skip
+CHANGED = "answered differently from each side"  # the comment on a program's tie or skip that this caused
 
 tables = sa.MetaData()
 campaign = sa.Table(
@@ -25,33 +25,33 @@ campaign = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("settings", sa.JSON, nullable=False),
     sa.Column("state", sa.Text, nullable=False, server_default="open"),  # open, paused or closed
-    sa.Column("goals", sa.JSON, nullable=False, server_default="{}"),  # when it is over, see `goals`
-    sa.Column("gold_rate", sa.Float),  # the share of pairs handed out whose outcome is known; null: none
+    sa.Column("goals", sa.JSON, nullable=False, server_default="{}"),  # when the campaign is over, see `goals`
+    sa.Column("gold_rate", sa.Float),  # share of gold pairs among those handed out; null: none
 )
 items = sa.Table(
     "items",
     tables,
     sa.Column("row", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("name", sa.Text, nullable=False, unique=True),  # the id that files and people use
+    sa.Column("name", sa.Text, nullable=False, unique=True),  # the item's id in files and for people
     sa.Column("features", sa.LargeBinary, nullable=False),  # float64, little-endian
     sa.Column("grouped", sa.Text),
     sa.Column("label", sa.JSON(none_as_null=True)),
-    sa.Column("parts", sa.JSON, nullable=False),  # what people see: [kind, text or path in the folder] each
-    sa.Column("lean", sa.Integer, nullable=False, default=0),  # how much oftener it was shown left than right
-    sa.Column("prompt", sa.Text),  # that it answers: shown above the pair
-    sa.Column("author", sa.Text),  # that made it, where authors are ranked as well
+    sa.Column("parts", sa.JSON, nullable=False),  # what raters see: a list of [kind, text or path in the folder]
+    sa.Column("lean", sa.Integer, nullable=False, default=0),  # times shown on the left minus times shown on the right
+    sa.Column("prompt", sa.Text),  # that the item answers; shown above the pair
+    sa.Column("author", sa.Text),  # who made the item
 )
-pairs = sa.Table(  # each with one question: a pair has as many rows, one after the other, as there are questions
+pairs = sa.Table(  # a row for each pair and question; the rows of a pair follow each other
     "pairs",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("first", sa.ForeignKey(items.c.row), nullable=False),
     sa.Column("second", sa.ForeignKey(items.c.row), nullable=False),
-    sa.Column("round", sa.Integer, nullable=False),  # 0: not planned, but answered elsewhere
-    sa.Column("wanted", sa.Integer, nullable=False),  # answers that are still missing
-    sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # it was asked the last time
-    sa.Column("gold", sa.Integer),  # the outcome that is known to be right
-    sa.Column("question", sa.Integer, nullable=False, server_default="0"),  # 0: the first
+    sa.Column("round", sa.Integer, nullable=False),  # 0: never planned, its answers were imported
+    sa.Column("wanted", sa.Integer, nullable=False),  # answers still missing; negative after surplus imports
+    sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # reason for asking it the last time
+    sa.Column("gold", sa.Integer),  # the known outcome of a gold pair
+    sa.Column("question", sa.Integer, nullable=False, server_default="0"),  # its number; 0: the first
     sa.CheckConstraint('"first" < "second"', name="pairs_differ"),
     sa.Index("pairs_once", "first", "second", "question", unique=True),
     sa.Index("pairs_second", "second"),  # with the index above, it finds all pairs of an item
@@ -64,31 +64,30 @@ people = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("role", sa.Text, nullable=False),  # rater or organiser
     sa.Column("hash", sa.Text, unique=True),  # SHA-256 of the token of the invite link
-    sa.Column("seal", sa.Text),  # of whoever made or confirmed the invite, see `seals`
+    sa.Column("seal", sa.Text),  # by the user who made or confirmed the invite, see `people.seals`
     sa.Column("quota", sa.Integer),  # answers after which this person is done
     sa.Column("excluded", sa.Boolean, nullable=False, server_default=sa.false()),  # their answers do not count
-    sa.Column("program", sa.Boolean, nullable=False, server_default=sa.false()),  # a judge that is none of the people
+    sa.Column("program", sa.Boolean, nullable=False, server_default=sa.false()),  # a judge
     sa.UniqueConstraint("name", "role"),
 )
-enrolments = sa.Table(  # links by which people invite themselves
+enrolments = sa.Table(  # links by which people enrol themselves
     "enrolments",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("hash", sa.Text, nullable=False, unique=True),  # SHA-256 of the token of the link
-    sa.Column("places", sa.Integer, nullable=False),  # so many more people may come
-    sa.Column("seal", sa.Text),  # of whoever made or confirmed it, see `seals`
+    sa.Column("places", sa.Integer, nullable=False),  # how many more people may enrol
+    sa.Column("seal", sa.Text),  # by the user who made or confirmed the link, see `people.seals`
 )
-wordings = sa.Table(  # the questions and the instructions as they were edited, oldest first
+wordings = sa.Table(  # edited versions of the questions and instructions, oldest first
     "wordings",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("questions", sa.JSON, nullable=False),
     sa.Column("instructions", sa.Text, nullable=False),
-    sa.Column("further", sa.JSON, nullable=False, server_default="[]"),  # the questions after the first
 )
-# A lease is a pair shown to a person with one question. open: until it expires; answered; skipped; undone: answered,
-# and taken back; struck: answered, and out by an organiser.
+# A lease is a pair shown to a person with one question. Its state is open (until it expires), answered, skipped,
+# undone (answered and taken back) or struck (answered and struck out by an organiser).
 leases = sa.Table(
     "leases",
     tables,
@@ -100,8 +99,8 @@ leases = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("again", sa.Boolean, nullable=False, default=False),  # shown again after an undo
     sa.Column("expires", sa.BigInteger, nullable=False),  # a time, or MADE_ELSEWHERE
-    sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # the pair was asked this time
-    sa.Column("wording", sa.Integer),  # of `wordings` that was shown; null: that of the settings
+    sa.Column("why", sa.Text, nullable=False, server_default=DESIGNED),  # reason for asking the pair this time
+    sa.Column("wording", sa.Integer),  # id of the wording that was shown; null: as the campaign was made
 )
 sa.Index("leases_state", leases.c.state, leases.c.person)
 answers = sa.Table(
@@ -112,7 +111,7 @@ answers = sa.Table(
     sa.Column("outcome", sa.Integer),  # +1 first preferred, -1 second, 0 tie, null: skipped
     sa.Column("milliseconds", sa.Integer),
     sa.Column("at", sa.BigInteger, nullable=False),
-    sa.Column("strength", sa.Text),  # slightly or much, where answers are graded
+    sa.Column("strength", sa.Text),  # slightly or much; null: not graded
     sa.Column("comment", sa.Text),
 )
 undos = sa.Table(
@@ -121,7 +120,7 @@ undos = sa.Table(
     sa.Column("answer", sa.ForeignKey(answers.c.id), primary_key=True, autoincrement=False),
     sa.Column("at", sa.BigInteger, nullable=False),
 )
-changes = sa.Table(  # what organisers did: pauses, corrections, exclusions
+changes = sa.Table(  # the log of what organisers did: pauses, corrections, exclusions
     "changes",
     tables,
     sa.Column("id", sa.Integer, primary_key=True),
@@ -130,7 +129,7 @@ changes = sa.Table(  # what organisers did: pauses, corrections, exclusions
     sa.Column("what", sa.Text, nullable=False),
     sa.Column("content", sa.JSON, nullable=False),
 )
-reports = sa.Table(  # what the process of `worker` found out, for the web pages to show
+reports = sa.Table(  # results of the `worker` process, for the web pages
     "reports",
     tables,
     sa.Column("name", sa.Text, primary_key=True),

@@ -1,7 +1,7 @@
-"""A campaign, opened: its transactions, and what of it never changes, or is only ever added to.
+"""An open campaign: its transactions, and its content that never changes or only grows.
 
-`people`, `leases`, `answers`, `pace` and `dashboard` are functions over a Store. Each of them that changes something is
-one transaction, on disk when it returns.
+Everything else about a campaign is a function of a Store, such as those of `invites`, `leases` and `answers`. Each
+function that changes something is one transaction, on disk when it returns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pairsmith.campaign.store.schema import SECOND, campaign
 
 
 class Store:
-    """The campaign in an SQLite file or a PostgreSQL database. Without `changes`, a read-only file will do."""
+    """An open campaign in an SQLite file or a PostgreSQL database. Without `changes`, it may be read-only."""
 
     def __init__(self, target: str, clock: Callable[[], float] = time.time, changes: bool = True) -> None:
         self.target, self.clock = str(target), clock
@@ -34,16 +34,17 @@ class Store:
         if self._guard is not None:
             self._guard.watch_log(self.engine)
         self._writer = self.engine.execution_options(write=True)
-        # SQLite's own queue for writers is sleep and retry; threads of one process can do better.
+        # SQLite's writers sleep and retry; threads of one process can queue for a lock.
         self._turn: AbstractContextManager[Any] = nullcontext() if is_url(self.target) else threading.Lock()
         self._parts = lru_cache(4096)(self._read_parts)
         self._wording = lru_cache(64)(lambda edit, question: wordings.wording(self, edit, question))
         self._items: StoredItems | None = None
-        self._possible: dict[int, int] = {}  # pairs that may meet, by the number of items
+        self._possible_pairs: dict[int, int] = {}  # by the number of items
         self._name = lru_cache(4096)(self._read_name)
         self._prompt = lru_cache(4096)(self._read_prompt)
 
     def close(self) -> None:
+        """Close the database."""
         if self._guard is not None:
             self._guard.close()
         self.engine.dispose()
@@ -56,13 +57,13 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A transaction that sees one state of the campaign."""
+        """Open a transaction that sees one state of the campaign."""
         with database.explained(self.target), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that has the right to write from its beginning, as one at a time has."""
+        """Open a transaction that may write. There is one at a time, and the next sees all that it wrote."""
         with (
             database.explained(self.target),
             self._turn,
@@ -72,18 +73,19 @@ class Store:
         self.check()
 
     def check(self) -> None:
-        """Raise where what was written is not in the file of this name, or not sure to stay there."""
+        """Raise Gone if the last write is not in the file of this name, or may not stay there."""
         if self._guard is not None:
             self._guard.check()
 
     def now(self) -> int:
-        """The time, in the unit of the tables."""
+        """Return the time in the unit of the tables, microseconds."""
         return round(self.clock() * SECOND)
 
     @cached_property
     def settings(self) -> CampaignOptions:
+        """The options of the campaign."""
         with self.reading() as connection:
-            return _settings(connection)
+            return _load_options(connection)
 
     @property
     def items(self) -> StoredItems:
@@ -92,47 +94,43 @@ class Store:
             return self.items_as_of(connection)
 
     def items_as_of(self, connection: sa.Connection) -> StoredItems:
-        """The items that this transaction sees; they are read again only where some were added."""
+        """Return the items that this transaction sees. They are read again only if some were added."""
         count = connection.execute(sql.ITEMS).scalar_one()
-        known = self._items
-        if known is None or len(known.features) != count:
-            self._items = known = items.read(connection, _settings(connection))
-        return known
+        cached = self._items
+        if cached is None or len(cached.features) != count:
+            self._items = cached = items.read(connection, _load_options(connection))
+        return cached
 
     def possible_pairs(self, connection: sa.Connection) -> int:
-        """How many pairs of items may meet; they are counted again only where items were added."""
+        """Return how many pairs of items may be compared. They are counted again only if items were added."""
         count = connection.execute(sql.ITEMS).scalar_one()
-        possible = self._possible.get(count)
+        possible = self._possible_pairs.get(count)
         if possible is None:
             sizes = connection.execute(sql.GROUP_SIZES).scalars().all()
             possible = sum(size * (size - 1) // 2 for size in sizes)
-            self._possible = {count: possible}
+            self._possible_pairs = {count: possible}
         return possible
 
-    def forget_items(self) -> None:
-        """Read the items again: one of them was mended."""
-        self._items = None
-
     def parts(self, row: int) -> list[tuple[str, str]]:
-        """What is shown of an item: kind (text, markdown, image, audio), and the text or the path in the folder."""
+        """Return what raters see of an item, see `items.parts`; empty if there is no such item."""
         try:
             return self._parts(row)
-        except LookupError:  # which is not remembered: the item may be added yet
+        except LookupError:  # not cached, because the item may be added later
             return []
 
     def wording(self, edit: int | None, question: int = 0) -> wordings.Wording:
-        """This question and the instructions, of this edit; None is what the campaign was made with."""
+        """Return this question as of an edit, see `wordings.wording`."""
         return self._wording(edit, question)
 
     def _read_parts(self, row: int) -> list[tuple[str, str]]:
         with self.reading() as connection:
-            found = items.parts(connection, row)
-        if not found:
+            own = items.parts(connection, row)
+        if not own:
             raise LookupError(row)
-        return found
+        return own
 
     def name(self, row: int) -> str:
-        """The id of an item, without reading all of them."""
+        """Return the id of an item, without reading all items."""
         return self._name(row)
 
     def _read_name(self, row: int) -> str:
@@ -140,7 +138,7 @@ class Store:
             return items.name(connection, row)
 
     def prompt(self, row: int) -> str | None:
-        """What an item answers, and so the other item of each of its pairs; None where there is no prompt."""
+        """Return the prompt that an item and the other items of its group answer, or None."""
         return self._prompt(row)
 
     def _read_prompt(self, row: int) -> str | None:
@@ -148,5 +146,5 @@ class Store:
             return items.prompt(connection, row)
 
 
-def _settings(connection: sa.Connection) -> CampaignOptions:
+def _load_options(connection: sa.Connection) -> CampaignOptions:
     return CampaignOptions.from_stored(connection.execute(sa.select(campaign.c.settings)).scalar_one())

@@ -1,15 +1,15 @@
-"""A campaign in the browser. Handlers hold no logic: they check who asks and pass it to `leases` and `dashboard`.
+"""A campaign in the browser.
 
-app        all of it put together, and how errors are told
-access     who asks: the cookie or the header of an invite, or whoever sits at this machine
-pages      what people open in a browser; templates/, static/: no framework, no build step
-languages  the words of the label page; words/: a file a language
-correcting answers one by one, and what organisers put right
-api        what the pages' scripts, and programs, ask and answer
-bodies     what a request may bring: JSON in which no key is repeated
-media      the images and sounds of items; downloads: the ranking and the answers as CSV
-folder     the campaigns of a folder, listed
-markdown   Markdown as HTML that can do no harm and leaves no text out
-gate       what every request passes before it is looked at, and what every response carries
-server     who may hold a connection, and for how long
+Handlers hold no logic: they check who makes a request and call the packages that answer, plan and report.
+
+app       the app of a campaign: all routes put together, and its error messages
+gate      checks that every request passes first, and headers of every response
+access    who may use a campaign: invites in cookies or headers, or anybody at this machine
+api       what the scripts of the pages and programs request
+contract  the models of requests and responses, and the strict reading of JSON
+pages     what people open: pages, their languages, downloads; templates/ and static/ need no framework, no build step
+media     the images and sounds of items, and thumbnails
+folder    the page that lists the campaigns of a folder
+server    limits on connections: how many, and for how long
+words/    the texts of the raters' pages, a file for each language
 """

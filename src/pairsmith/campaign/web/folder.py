@@ -1,8 +1,7 @@
-"""The campaigns of a folder: each at a port of its own, and a page that lists them, on this machine only.
+"""The campaigns of a folder: each on a port of its own, and a page that lists them, on this machine only.
 
-One server listens at all of these ports, and the port that a request came to says which campaign it is about. So the
-pages of a campaign are what they are when it is served alone, and none can reach another: to browsers they are other
-sites.
+One server listens on all of these ports. The port of a request says which campaign it is for. So the pages of a
+campaign are the same as when it is served alone, and none can reach another: to browsers they are different sites.
 """
 
 from __future__ import annotations
@@ -23,15 +22,14 @@ from pairsmith.campaign.store import wordings
 from pairsmith.campaign.store.database import CampaignError
 from pairsmith.campaign.store.schema import answers, campaign
 from pairsmith.campaign.store.store import Store
-from pairsmith.campaign.web.app import few_threads
-from pairsmith.campaign.web.correcting import when
+from pairsmith.campaign.web.app import limit_threads
 from pairsmith.campaign.web.gate import Gate
 from pairsmith.campaign.web.pages import TEMPLATES
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A campaign of the folder: opened and served at this port, or why it is not."""
+    """A campaign of the folder: opened and served on a port, or the problem that prevents it."""
 
     name: str
     store: Store | None = None
@@ -40,7 +38,7 @@ class Listed:
 
 
 class ByPort:
-    """ASGI: passes each request on to the app of the port that it came to, and says so the first time."""
+    """An ASGI app that passes each request to the app of its port, and reports the first request to each."""
 
     def __init__(self, listing: ASGIApp, apps: Mapping[int, ASGIApp], first_asked: Callable[[int], None]) -> None:
         self.listing, self.apps, self.first_asked = listing, apps, first_asked
@@ -56,31 +54,34 @@ class ByPort:
 
 
 def create_listing(folder: Path, campaigns: Sequence[Listed]) -> FastAPI:
-    """The app with the page that lists them."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=few_threads)
+    """Create the app of the page that lists these campaigns."""
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=limit_threads)
     app.add_middleware(Gate, local=True)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
 
     @app.get("/")
     def listing(request: Request) -> HTMLResponse:
-        shown = {"folder": folder.resolve().name, "campaigns": [_row(found) for found in campaigns], "when": when,
-                 "host": request.url.hostname}  # fmt: skip
-        return TEMPLATES.TemplateResponse(request, "campaigns.html", shown)
+        context = {
+            "folder": folder.resolve().name,
+            "campaigns": [_describe(listed) for listed in campaigns],
+            "host": request.url.hostname,
+        }
+        return TEMPLATES.TemplateResponse(request, "campaigns.html", context)
 
     return app
 
 
-def _row(found: Listed) -> dict[str, Any]:
-    """What the page says of a campaign, as of now."""
-    row = {"name": found.name, "port": found.port, "problem": found.problem}
-    if found.store is None:
+def _describe(listed: Listed) -> dict[str, Any]:
+    """Return a campaign's row of the page, as of now."""
+    row = {"name": listed.name, "port": listed.port, "problem": listed.problem}
+    if listed.store is None:
         return row
     try:
-        with found.store.reading() as connection:
+        with listed.store.reading() as connection:
             state = connection.execute(sa.select(campaign.c.state)).scalar_one()
             last = connection.execute(sa.select(sa.func.max(answers.c.at))).scalar()
-        counted = dashboard.count(found.store)["answers"]
-        question = " · ".join(wordings.questions(found.store))
+        count = dashboard.count(listed.store)["answers"]
+        question = " · ".join(wordings.questions(listed.store))
     except CampaignError as error:
         return row | {"problem": str(error), "port": None}
-    return row | {"question": question, "state": state, "answers": counted, "last": last}
+    return row | {"question": question, "state": state, "answers": count, "last": last}

@@ -1,4 +1,4 @@
-"""What every request passes before it is looked at, and what every response carries."""
+"""The checks that every request passes before its handler sees it, and the headers that every response carries."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST = 64 * 1024  # bytes of a body; an answer has about a hundred, instructions may be long
-HEADERS = {
+MAX_BODY_BYTES = 64 * 1024  # an answer has about a hundred bytes; instructions may be long
+SECURITY_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src"
     " 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -20,16 +20,20 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
-# What proxies add to the requests they pass on.
-ADDED = ("x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "forwarded", "via")
-PROXIED = 400, "this request came through a proxy; serve with pairsmith serve --invited behind one"
+LOCAL_NAMES = ("127.0.0.1", "localhost", "::1")
+PROXY_HEADERS = ("x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "forwarded",
+                 "via")  # fmt: skip
+PROXY_HEADER_PREFIXES = ("x-forwarded", "x-original-")
+PROXY_REFUSAL = 400, "this request came through a proxy; serve with pairsmith serve --invited behind one"
+TOO_LARGE = 413, f"the body is larger than {MAX_BODY_BYTES} bytes"
 
 
 class Gate:
-    """ASGI middleware: refuses other sites' posts, other servers' names and large bodies; adds security headers.
+    """ASGI middleware that refuses posts from other sites, wrong hosts and large bodies, and adds security headers.
 
-    Without invites (`local`) only this machine may ask, also under the name that a page elsewhere might have given to
-    127.0.0.1 (DNS rebinding), and not through a proxy, which would make everybody a visitor from this machine.
+    Without invites (`local`), requests must come from this machine. The host name is checked because a foreign page can
+    make a name of its own point to 127.0.0.1 (DNS rebinding). Proxies are refused because behind one, everybody would
+    seem to be at this machine.
     """
 
     def __init__(self, app: ASGIApp, local: bool) -> None:
@@ -40,54 +44,55 @@ class Gate:
             await self.app(scope, receive, send)
             return
 
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         refusal = _refusal(Headers(scope=scope), scope["method"], self.local)
-        # Browsers have not spoken HTTP/1.0 for decades; a proxy that was told nothing does.
+        # Browsers have not spoken HTTP/1.0 for decades; a proxy without further configuration does.
         if refusal is None and self.local and scope.get("http_version") == "1.0":
-            refusal = PROXIED
+            refusal = PROXY_REFUSAL
         if refusal is not None:
-            await _refuse(with_headers, *refusal)
+            await _refuse(send_with_headers, *refusal)
             return
         body = b""
         more = scope["method"] not in ("GET", "HEAD")
         while more:
             message = await receive()
             if message["type"] != "http.request":
-                return  # the client has left
+                return  # the client has disconnected
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > LARGEST:
-                await _refuse(with_headers, 413, f"the body is larger than {LARGEST} bytes")
+            if len(body) > MAX_BODY_BYTES:
+                await _refuse(send_with_headers, *TOO_LARGE)
                 return
-        read = False
+        replayed = False
 
         async def replay() -> Message:
-            nonlocal read
-            if read or scope["method"] in ("GET", "HEAD"):
+            nonlocal replayed
+            if replayed or scope["method"] in ("GET", "HEAD"):
                 return await receive()
-            read = True
+            replayed = True
             return {"type": "http.request", "body": body, "more_body": False}
 
-        await self.app(scope, replay, with_headers)
+        await self.app(scope, replay, send_with_headers)
 
 
 def _refusal(headers: Headers, method: str, local: bool) -> tuple[int, str] | None:
+    """Return the status and the message with which to refuse these headers, or None."""
     host = headers.get("host", "")
-    if local and _name(host) not in ("127.0.0.1", "localhost", "::1"):
+    if local and _without_port(host) not in LOCAL_NAMES:
         return 400, "this campaign is served to its own machine only; use http://127.0.0.1"
-    if local and any(name in ADDED or name.startswith(("x-forwarded", "x-original-")) for name in headers):
-        return PROXIED
+    if local and any(name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIXES) for name in headers):
+        return PROXY_REFUSAL
     length = headers.get("content-length", "0")
     if not length.isdecimal():
-        return 400, "the content length is no number"
-    if len(length) > 9 or int(length) > LARGEST:
-        return 413, f"the body is larger than {LARGEST} bytes"
+        return 400, "the content length is not a number"
+    if len(length) > 9 or int(length) > MAX_BODY_BYTES:
+        return TOO_LARGE
     if method in ("GET", "HEAD"):
         return None
     origin = headers.get("origin")
@@ -97,8 +102,7 @@ def _refusal(headers: Headers, method: str, local: bool) -> tuple[int, str] | No
     return None
 
 
-def _name(host: str) -> str:
-    """The host without its port."""
+def _without_port(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -109,6 +113,6 @@ async def _refuse(send: Send, status: int, detail: str) -> None:
     body = json.dumps({"detail": detail}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if status == 413:
-        headers.append((b"connection", b"close"))  # what is left of the body is not read
+        headers.append((b"connection", b"close"))  # the rest of the body is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

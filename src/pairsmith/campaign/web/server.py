@@ -1,4 +1,4 @@
-"""Who may hold a connection, and for how long: people who send nothing keep nobody else out."""
+"""The server: limits on the number of connections and on how long they wait, so that idle ones lock nobody out."""
 
 from __future__ import annotations
 
@@ -17,102 +17,102 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-WAIT = 20.0  # seconds in which a whole request must arrive
-BACKLOG = 64  # connections that asyncio accepts before it looks at any
-RESERVED = 64  # files for the database and everything else
-FILES = 4096  # that we ask the system for, if it allows so many
-MINUTE = 60.0
+REQUEST_SECONDS = 20.0  # the time in which a whole request must arrive
+BACKLOG = 64  # connections that asyncio accepts before it handles any
+RESERVED_FILES = 64  # open files for the database and everything else
+MAX_FILES = 4096  # open files that we request from the system
+SECONDS_BETWEEN_WARNINGS = 60.0
 
 
-class Limit:
-    """How many connections there may be, and a word when there are more: one, and no second within a minute."""
+class ConnectionLimit:
+    """The greatest number of connections, and a warning when it is reached, at most once a minute."""
 
     def __init__(self) -> None:
-        files = _allowed()
-        self.most = max(8, (files - RESERVED - BACKLOG) // 2)  # each may have a file of the campaign open
-        self.told, self.reached = -MINUTE, False
+        # Each connection may have a file of the campaign open too.
+        self.max_connections = max(8, (_max_open_files() - RESERVED_FILES - BACKLOG) // 2)
+        self.last_warning, self.reached = -SECONDS_BETWEEN_WARNINGS, False
 
     def allows(self, count: int) -> bool:
-        """Whether there may be so many connections."""
-        if count <= self.most:
+        """Return whether there may be this many connections."""
+        if count <= self.max_connections:
             self.reached = False
             return True
-        self.tell(f"{self.most} connections are open, which is the limit; more are refused until some end")
+        self._warn(f"{self.max_connections} connections are open, which is the limit; more are refused until some end")
         return False
-
-    def tell(self, what: str) -> None:
-        if not self.reached and time.monotonic() - self.told >= MINUTE:
-            self.told = time.monotonic()
-            print(f"Warning: {what}", file=sys.stderr, flush=True)
-        self.reached = True
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """For asyncio's log: at the limit for files it would fill the disk with the same traceback."""
+        """Filter asyncio's log: at the limit of open files, the same traceback over and over would fill the disk."""
         if "out of system resource" not in record.getMessage():
             return True
-        self.tell("no more files can be opened, so that nobody can connect; see ulimit -n")
+        self._warn("no more files can be opened, so nobody can connect; raise the limit with ulimit -n")
         return False
 
+    def _warn(self, text: str) -> None:
+        if not self.reached and time.monotonic() - self.last_warning >= SECONDS_BETWEEN_WARNINGS:
+            self.last_warning = time.monotonic()
+            print(f"Warning: {text}", file=sys.stderr, flush=True)
+        self.reached = True
 
-class Patient(H11Protocol):
-    """HTTP that ends connections on which no whole request arrives in time, and refuses those beyond a limit."""
 
-    limit: Limit
+class LimitedProtocol(H11Protocol):
+    """HTTP that refuses connections beyond a limit, and ends connections whose request does not arrive in time."""
+
+    limit: ConnectionLimit
     deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if self.limit.allows(len(self.connections)):
-            self._expect()
+            self._update_deadline()
         else:
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._expect()
+        self._update_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        self._expect_nothing()
+        self._cancel_deadline()
 
-    def _expect(self) -> None:
-        """Start the clock if the client has to go on, with a request or the rest of one; or else stop it."""
+    def _update_deadline(self) -> None:
+        """Start the clock if it is the client's turn, with a request or the rest of one; otherwise stop it."""
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._expect_nothing()
+            self._cancel_deadline()
         elif self.deadline is None:
-            self.deadline = self.loop.call_later(WAIT, self.transport.abort)
+            self.deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
 
-    def _expect_nothing(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self.deadline is not None:
             self.deadline.cancel()
             self.deadline = None
 
 
 def serve(app: ASGIApp, *listeners: socket.socket) -> None:
-    """Serve until somebody stops it."""
-    limit = Limit()
-    protocol = type("Limited", (Patient,), {"limit": limit})
+    """Serve the app until the process is stopped."""
+    limit = ConnectionLimit()
+    protocol = type("Protocol", (LimitedProtocol,), {"limit": limit})
     logging.getLogger("asyncio").addFilter(limit)
-    # Uvicorn's warnings are about requests that are no HTTP; anybody can send millions of them.
+    # Uvicorn's warnings are about requests that are not proper HTTP, and anybody can send millions of them.
     config: Any = uvicorn.Config(app, http=protocol, log_level="error", access_log=False, server_header=False,
                                  ws="none", backlog=BACKLOG, timeout_graceful_shutdown=3)  # fmt: skip
     uvicorn.Server(config).run(sockets=list(listeners))
 
 
-def _allowed() -> int:
-    """How many files this process may have open, after asking for more."""
+def _max_open_files() -> int:
+    """Return how many files this process may open, after raising the limit where possible."""
     try:
         import resource
     except ImportError:  # Windows
-        return FILES
+        return MAX_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
-        return FILES
-    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        return MAX_FILES
+    wanted = MAX_FILES if hard == resource.RLIM_INFINITY else min(MAX_FILES, hard)
     if soft < wanted:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             soft = wanted
-        except (ValueError, OSError):  # macOS may allow less than it says
+        except (ValueError, OSError):  # macOS may allow less than it reports
             pass
-    return min(soft, FILES)
+    return min(soft, MAX_FILES)

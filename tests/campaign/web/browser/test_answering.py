@@ -1,4 +1,4 @@
-"""The whole story in a real browser: Debian's Chromium, desktop and phone."""
+"""Raters answer in a real browser, on a desktop and on a phone."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ from support.browsing import DESKTOP, PHONE, accessible, answerable, open_page
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """The demo campaign, made as a newcomer makes it."""
+    """The path of the demo campaign, created on the command line."""
     path = tmp_path_factory.mktemp("demo") / "digits.db"
     line = [sys.executable, "-m", "pairsmith.cli", "demo-campaign", str(path), "--no-serve"]
     subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
@@ -31,11 +31,11 @@ def demo(tmp_path_factory):
 
 @pytest.fixture
 def campaign(demo, tmp_path):
-    """A copy of it (the pictures stay where they are)."""
+    """The path of a copy of the demo campaign; the pictures stay where they are."""
     return shutil.copy(demo, tmp_path / "digits.db")
 
 
-# Cards cut off what is outside of them: in there, the ring around what has the focus is inside of it.
+# A card cuts off what is outside of it, so the focus ring of an element in a card must be inside the element.
 RING_IS_WHOLE = """() => {
   const ring = getComputedStyle(document.activeElement);
   const beyond = parseFloat(ring.outlineOffset) + parseFloat(ring.outlineWidth);
@@ -44,7 +44,7 @@ RING_IS_WHOLE = """() => {
 
 
 class Rater:
-    """Somebody at the page, who can read digits."""
+    """A rater at the page, who can read digits."""
 
     def __init__(self, page, url, store):
         self.page, self.url = page, url
@@ -57,7 +57,7 @@ class Rater:
         page.on("response", lambda found: self.trouble.append(found.url) if found.status >= 400 else None)
 
     def failed(self, request):
-        if request.failure != "net::ERR_ABORTED":  # a page that was left needs its requests no more
+        if request.failure != "net::ERR_ABORTED":  # leaving a page aborts its requests
             self.trouble.append(f"{request.url}: {request.failure}")
 
     def open(self, path="/"):
@@ -71,7 +71,7 @@ class Rater:
         return self.page.get_attribute("#pair", "data-lease")
 
     def choose(self, act):
-        """Do this, and wait for the next pair."""
+        """Act, and wait for the next pair."""
         self.pair()
         before = self.lease()
         answerable(self.page)
@@ -88,14 +88,14 @@ class Rater:
 
 @pytest.fixture
 def at_work(browser, campaign, served):
-    """at_work(device, ...) -> a Rater on a page of that shape."""
+    """Return at_work(**device), which makes a Rater on a page of this shape."""
     with Store(str(campaign)) as store, raters(browser, served(store), store) as start:
         yield start
 
 
 @pytest.fixture
 def reported(browser, campaign, serve):
-    """The same, by the command that also plans and reports."""
+    """Return the same as at_work, but served by the command that also plans and reports."""
     with Store(str(campaign)) as store, raters(browser, serve(str(campaign))[0], store) as start:
         yield start
 
@@ -114,7 +114,7 @@ def raters(browser, url, store):
 
 
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_the_whole_story(reported, campaign, device, tmp_path):
+def test_a_rater_answers_and_the_dashboard_and_the_export_follow(reported, campaign, device, tmp_path):
     me = reported(**device)
     page = me.page
     me.open()
@@ -146,7 +146,7 @@ def test_the_whole_story(reported, campaign, device, tmp_path):
     me.counted(21)
     me.choose(lambda: page.keyboard.press("s"))
 
-    # Loaded again in the middle: the same pair.
+    # After a reload the pair is the same.
     pair = me.pair()
     page.reload()
     assert me.pair() == pair
@@ -156,7 +156,7 @@ def test_the_whole_story(reported, campaign, device, tmp_path):
     page.keyboard.press("?")
     expect(page.locator("#instructions")).to_be_visible()
     accessible(page)
-    page.keyboard.press("ArrowLeft")  # is no answer now
+    page.keyboard.press("ArrowLeft")  # does not answer now
     page.keyboard.press("Escape")
     expect(page.locator("#instructions")).to_be_hidden()
     assert me.pair() == pair
@@ -193,7 +193,7 @@ def test_the_whole_story(reported, campaign, device, tmp_path):
     assert (table["seconds"] > 0).all()
 
 
-def test_in_the_dark_and_by_tab_alone(reported):
+def test_pages_are_accessible_in_dark_colours_and_by_tab_alone(reported):
     me = reported(**DESKTOP, color_scheme="dark")
     me.open()
     me.pair()
@@ -219,9 +219,9 @@ def test_the_next_pair_is_there_before_the_answer_is_sent(at_work):
     me = at_work(**DESKTOP)
     me.open()
     me.pair()
-    me.page.wait_for_load_state("networkidle")  # the next one is loaded meanwhile
+    me.page.wait_for_load_state("networkidle")  # the next pair is loaded meanwhile
     sent = []
-    me.page.route("**/api/answer", lambda route: sent.append(route))  # and held back
+    me.page.route("**/api/answer", lambda route: sent.append(route))  # holds the answer back
     me.choose(lambda: me.page.keyboard.press("ArrowLeft"))
     assert me.page.evaluate("document.querySelector('#left img').complete")
     me.counted(0)
@@ -229,27 +229,27 @@ def test_the_next_pair_is_there_before_the_answer_is_sent(at_work):
     me.counted(1)
 
 
-def test_an_answer_that_finds_no_server_is_kept_and_sent_again(at_work):
+def test_an_answer_given_offline_is_kept_and_sent_again(at_work):
     me = at_work(**DESKTOP)
     me.page.clock.install()
     me.open()
     me.pair()
-    me.page.wait_for_load_state("networkidle")  # nothing else is under way that would fail
+    me.page.wait_for_load_state("networkidle")  # no other request could fail
     answerable(me.page)
     me.page.context.set_offline(True)
     me.page.keyboard.press("ArrowLeft")
     expect(me.page.locator("#status")).to_contain_text("not saved yet")
     answerable(me.page)
     me.page.keyboard.press("ArrowLeft")
-    expect(me.page.locator("#empty")).to_contain_text("No connection. Your answers are kept here")
-    me.page.clock.pause_at(4_000_000_000_000)  # no timer ends from now on, so it is the event that wakes the page
+    expect(me.page.locator("#empty")).to_contain_text("No connection. Your answers are kept on this page")
+    me.page.clock.pause_at(4_000_000_000_000)  # no timer ends from now on, so only the event can wake the page
     me.page.context.set_offline(False)
     expect(me.page.locator("#status")).to_have_text("Saved.")
     me.counted(2)
     me.pair()
 
 
-def test_a_pair_that_is_taken_back_while_another_is_asked_for_comes_once(at_work):
+def test_a_pair_taken_back_while_another_is_requested_comes_once(at_work):
     me = at_work(**DESKTOP)
     me.open()
     first = me.pair()
@@ -260,7 +260,7 @@ def test_a_pair_that_is_taken_back_while_another_is_asked_for_comes_once(at_work
         me.choose(lambda: me.page.keyboard.press("ArrowLeft"))
     me.counted(1)
     me.page.keyboard.press("u")
-    me.page.wait_for_timeout(500)  # in which the server could have taken the answer back
+    me.page.wait_for_timeout(500)  # time in which the server could have taken the answer back
     released.append(True)
     held[0].continue_()
     expect(me.page.locator("#status")).to_have_text("Taken back. Answer this pair again.")
@@ -271,12 +271,12 @@ def test_a_pair_that_is_taken_back_while_another_is_asked_for_comes_once(at_work
         assert me.pair() != first
 
 
-def test_two_tabs_count_once_and_say_so(at_work, campaign):
+def test_answers_in_two_tabs_count_once(at_work, campaign):
     one, two = at_work(**DESKTOP), at_work(**DESKTOP)
     one.open()
     two.open()
     assert one.pair() == two.pair()
-    two.page.wait_for_load_state("networkidle")  # it has the next pair, too
+    two.page.wait_for_load_state("networkidle")  # it has loaded the next pair, too
     seen = []
     for count in (1, 2):
         seen.append(one.pair())
@@ -290,15 +290,15 @@ def test_two_tabs_count_once_and_say_so(at_work, campaign):
     assert two.pair() not in seen
     assert len(take_snapshot(Store(str(campaign))).answers) == 2
 
-    # A tab that comes to the front again looks whether its pair is still to be answered.
+    # A tab that comes to the front again checks whether its pair is still open.
     one.choose(lambda: one.page.keyboard.press("ArrowLeft"))
     one.counted(3)
     two.choose(lambda: two.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))"))
-    expect(two.page.locator("#status")).to_have_text("The last pair was answered elsewhere. Here is another.")
+    expect(two.page.locator("#status")).to_have_text("The last pair was answered elsewhere. Here is another one.")
     assert two.pair() == one.pair()
 
 
-def test_sounds_play_and_keys_answer(browser, tmp_path, make, served):
+def test_sounds_play_without_answering_and_keys_answer(browser, tmp_path, make, served):
     with wave.open(str(tmp_path / "hum.wav"), "wb") as sound:
         sound.setnchannels(1)
         sound.setsampwidth(2)
@@ -326,10 +326,10 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, served):
     press_play(right)
     playing(right)
     assert left.evaluate(state)["paused"]  # one at a time
-    assert leases.progress(store, people.local_person(store))["yours"] == 0  # to play is not to choose
+    assert leases.progress(store, people.local_person(store))["yours"] == 0  # playing is not answering
     accessible(page)
 
-    # Who came by Tab plays and seeks with the keys that the control has.
+    # A rater who came by Tab plays and seeks with the keys of the control.
     for _ in range(20):
         page.keyboard.press("Tab")
         if left.evaluate("sound => document.activeElement === sound"):
@@ -344,7 +344,7 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, served):
     page.keyboard.press("s")
     expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
 
-    # Who played it with the mouse answers with the arrows.
+    # A rater who played a sound with the mouse answers with the arrows.
     shown = page.get_attribute("#pair", "data-lease")
     press_play(left)
     playing(left)
@@ -353,7 +353,7 @@ def test_sounds_play_and_keys_answer(browser, tmp_path, make, served):
     page.keyboard.press("ArrowRight")
     expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
     expect(page.locator("#count")).to_have_text(re.compile("· 1 by you$"))
-    assert heard.evaluate(state)["paused"]  # what was answered is heard no more
+    assert heard.evaluate(state)["paused"]  # the sound stops with the answer
     page.close()
 
 
@@ -365,7 +365,7 @@ def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, served):
     page.goto(url)
     answerable(page)
     long = page.locator(".parts", has_text="long")
-    for _ in range(10):  # until there is one
+    for _ in range(10):  # until a long text comes
         expect(page.locator("#pair")).to_have_attribute("data-lease", re.compile("."))
         accessible(page)
         if long.count():

@@ -1,4 +1,4 @@
-"""The dashboard of many items, in a real browser."""
+"""The dashboard of a campaign with many items, in a real browser."""
 
 import json
 import re
@@ -23,7 +23,7 @@ SCROLL = """async () => {
 
 @pytest.fixture
 def address(tmp_path, make, served):
-    """The dashboard of 10,000 items with pictures, ranked by a report of 400 answers; nothing computes behind it."""
+    """The address of a dashboard of 10,000 items with pictures, ranked after 400 answers; no planner is running."""
     for number in range(20):
         Image.new("RGB", (640, 480), (12 * number, 80, 120)).save(tmp_path / f"{number}.png")
     parts = [[("image", f"{row % 20}.png"), ("text", f"thing {row}")] for row in range(MANY)]
@@ -70,7 +70,7 @@ def test_ten_thousand_items_are_scrolled_and_searched_without_a_pause(browser, a
 
 
 def longest_task(trace):
-    """The longest task of a page, scripts and layout, in milliseconds of a processor: others may be busy beside it."""
+    """Return the CPU time of a page's longest task, in milliseconds; the time of day would count other processes."""
     events = json.loads(trace)["traceEvents"]
     threads = [event for event in events if event["name"] == "thread_name"]
     pages = {(event["pid"], event["tid"]) for event in threads if event["args"]["name"] == "CrRendererMain"}
@@ -86,7 +86,7 @@ def assert_scale_below_intervals(page):
     assert abs(drawn["x"] + drawn["width"] - scale["x"] - scale["width"]) <= 24  # its padding, the scroll bar
 
 
-def test_where_nothing_has_a_picture_there_is_no_room_for_one(browser, tmp_path, make, served):
+def test_without_pictures_the_ranking_has_no_column_for_them(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"))
     rows = [[row, row + 1, -row, -row - 1, 1 - row, 1, 12, 0.5] for row in range(12)]
     dashboard.save_report(store, dashboard.EMPTY_REPORT | {"answers": 8, "ranking": rows})

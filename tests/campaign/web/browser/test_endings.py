@@ -1,4 +1,4 @@
-"""In a real browser: people enrol, answer to the end of a budget, and are thanked."""
+"""Raters enrol in a real browser, answer until a campaign is over, and are thanked."""
 
 import re
 
@@ -15,7 +15,7 @@ from support.browsing import DESKTOP, PHONE, accessible, answerable
 
 @pytest.fixture
 def page_of(browser):
-    """page_of(device, language) -> a page of a browser of its own."""
+    """Return page_of(device, locale), which opens a page with cookies of its own."""
     contexts = []
 
     def open_one(device=DESKTOP, locale="en-GB"):
@@ -59,17 +59,17 @@ def test_enrol_answer_to_the_end_of_the_budget_and_be_thanked(tmp_path, make, se
         for _ in range(times):
             answer(page)
     expect(ben.locator("#count")).to_have_text(re.compile("de 6 respondidos · 1 por usted"))
-    answer(ben)  # the last one
+    answer(ben)  # the last answer of the budget
     expect(ben.locator("#empty")).to_contain_text("¡Gracias!")
     expect(ben.locator("#empty")).to_contain_text("todas las respuestas que se querían")
-    expect(anna.locator("#empty")).to_contain_text("Thank you! This is over: all the answers that were wanted are in.")
+    expect(anna.locator("#empty")).to_contain_text("Thank you! The campaign is over: all the answers it needed are in.")
     expect(anna.locator("nav [data-choice=skip]")).to_be_hidden()
     accessible(anna)
     assert len(take_snapshot(store).answers) == 6
     third = page_of(device)
     third.goto(f"{url}/enrol/{link}")
     expect(third.locator("main")).to_contain_text("All places are taken")
-    goals.change(store, answers="9")  # pages notice by themselves; one takes two pairs, one for later
+    goals.change(store, answers="9")  # the pages notice; one page takes two pairs, one of them for later
     expect(anna.locator("#pair")).to_have_attribute("data-lease", re.compile("."), timeout=15_000)
 
 
@@ -87,22 +87,22 @@ def test_an_organiser_pauses_and_closes_on_the_dashboard(tmp_path, make, served,
     boss.get_by_role("button", name="Pause").click()
     expect(boss.locator("#standing")).to_contain_text("Paused")
     answer(rater)
-    answer(rater)  # what was on the screen and behind it is kept
+    answer(rater)  # the pair on the screen and the one behind it still count
     expect(rater.locator("#empty")).to_contain_text("Paused.")
     expect(boss.locator("#waits")).to_contain_text("2 pairs wait for a second or third person")
     boss.get_by_role("button", name="Resume").click()
     expect(rater.locator("#pair")).to_have_attribute("data-lease", re.compile("."), timeout=15_000)
     boss.get_by_role("button", name="Close").click()
     expect(boss.get_by_role("button", name="Reopen")).to_be_visible()
-    answer(rater)  # what was on the screen is kept, and what was behind it is given back
-    expect(rater.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.")
+    answer(rater)  # the pair on the screen counts; the one behind it is given back
+    expect(rater.locator("#empty")).to_contain_text("Thank you! The campaign is over: it was closed.")
     expect(rater.locator("#undo")).to_be_disabled()
     expect(rater.locator("#status")).to_have_text("")
     assert len(take_snapshot(store).answers) == 3
 
 
 def test_an_answer_given_before_the_page_knows_of_the_end_does_not_count(tmp_path, make, served, page_of):
-    """The acknowledgement of the answer before it takes its time."""
+    """The page learns late of the end, because the previous answer is acknowledged late."""
     store = make(str(tmp_path / "t.db"), n=8, k=10)
     page = page_of()
     page.goto(served(store))
@@ -112,8 +112,8 @@ def test_an_answer_given_before_the_page_knows_of_the_end_does_not_count(tmp_pat
     page.route("**/api/answer", lambda route: (page.wait_for_timeout(1500), route.continue_()))
     answer(page)
     answer(page)
-    expect(page.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.", timeout=15_000)
-    expect(page.locator("#status")).to_have_text("Not counted: this was over before you answered.")
+    expect(page.locator("#empty")).to_contain_text("Thank you! The campaign is over: it was closed.", timeout=15_000)
+    expect(page.locator("#status")).to_have_text("Not counted: the campaign was over before you answered.")
     assert len(take_snapshot(store).answers) == 2
 
 
@@ -131,7 +131,7 @@ def test_answers_given_offline_before_the_end_count(tmp_path, make, served, page
     page.wait_for_timeout(200)
     goals.act(store, "close")
     page.context.set_offline(False)
-    expect(page.locator("#empty")).to_contain_text("Thank you! This is over: it was closed.", timeout=15_000)
+    expect(page.locator("#empty")).to_contain_text("Thank you! The campaign is over: it was closed.", timeout=15_000)
     assert len(take_snapshot(store).answers) == 3
 
 

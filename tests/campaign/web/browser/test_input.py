@@ -1,4 +1,4 @@
-"""What is an answer and what is not, in a real browser: clicks, keys, selections, zoom; grades, comments, languages."""
+"""Clicks, keys, selections and zoom in a real browser: which of them answer; grades, comments and languages."""
 
 import re
 import time
@@ -9,22 +9,21 @@ import pytest
 import sqlalchemy as sa
 from playwright.sync_api import expect
 
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.setup.demo import png
-from pairsmith.campaign.setup.prompts import Prompts
+from pairsmith.campaign.setup.table import Prompts
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.files.items import Items
 from support.browsing import DESKTOP, PHONE, accessible, answerable, open_page
-from support.campaigns import BEGINNINGS, items_of
+from support.campaigns import BEGINNINGS, create_campaign, items_of
 
 LONG = "\n\n".join(30 * [20 * "long "])
 
 
 @pytest.fixture
 def at_page(browser, tmp_path, make, served):
-    """at_page(device, parts=..., ...) -> a page of a new campaign, and its store."""
+    """Return at_page(device, parts=..., ...), which opens a page of a new campaign and gives it with its store."""
 
     @contextmanager
     def start(device, path="", **settings):
@@ -60,9 +59,9 @@ def centre(locator):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_clicks_selections_and_keys_that_are_no_answers(at_page):
+def test_clicks_selections_and_keys_that_do_not_answer(at_page):
     with at_page(DESKTOP, parts=[[("text", LONG)]] * 12, viewing_seconds=0.2) as (page, store):
-        page.clock.pause_at(100_000)  # time passes only when told to
+        page.clock.pause_at(100_000)  # time passes only in run_for
         status = page.locator("#status")
 
         def next_pair(after):
@@ -72,7 +71,7 @@ def test_clicks_selections_and_keys_that_are_no_answers(at_page):
 
         shown = next_pair(after=500)
 
-        # The arrow down, Page Down and Space scroll long texts, even those of both sides; the key for a tie is T.
+        # The down arrow, Page Down and Space scroll long texts, even on both sides at once; the key for a tie is T.
         expect(page.locator("[data-choice=tie] kbd")).to_have_text("T")
         before = 0
         for key in ("ArrowDown", "PageDown", "Space"):
@@ -85,7 +84,7 @@ def test_clicks_selections_and_keys_that_are_no_answers(at_page):
         page.keyboard.press("PageUp")
         assert lease_of(page) == shown
 
-        # To select text is no answer, and neither is the click that ends the selection; the next one is.
+        # Selecting text does not answer, nor does the click that ends the selection; the next click does.
         x, y = centre(page.locator("#left .parts"))
         drag(page, (x - 100, y), (x + 100, y + 30))
         assert "long" in page.evaluate("String(getSelection())")
@@ -96,7 +95,7 @@ def test_clicks_selections_and_keys_that_are_no_answers(at_page):
         page.mouse.click(x, y)
         expect(status).to_have_text("Left. Pair 2.")
 
-        # The second half of a double click answers nothing, even where an answer would count already.
+        # The second half of a double click does not answer, even if an answer would already count.
         shown = next_pair(after=250)
         page.mouse.click(x, y)
         assert lease_of(page) == shown
@@ -104,7 +103,7 @@ def test_clicks_selections_and_keys_that_are_no_answers(at_page):
         page.mouse.click(x, y)
         expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
 
-        # Who answers before the pair can have been seen is told so.
+        # A key before the pair can have been seen does not answer, and the page says so.
         shown = next_pair(after=190)
         page.keyboard.press("ArrowLeft")
         expect(page.locator("#pair")).to_have_class(re.compile("pulse"))
@@ -114,7 +113,7 @@ def test_clicks_selections_and_keys_that_are_no_answers(at_page):
         page.keyboard.press("t")
         expect(status).to_have_text("Tie. Pair 4.")
 
-        # A pair has the number of answers before it and one: skipping does not count.
+        # The number of a pair is one more than the number of answers before it; skips do not count.
         for _ in range(2):
             shown = next_pair(after=500)
             page.keyboard.press("s")
@@ -129,7 +128,7 @@ def test_clicks_selections_and_keys_that_are_no_answers(at_page):
             with store.reading() as connection:
                 return connection.execute(sa.select(sa.func.max(schema.leases.c.expires))).scalar_one()
 
-        next_pair(after=500)  # between two pairs there is none to keep
+        next_pair(after=500)  # between two pairs there would be no lease to renew
         before = ends()
         with page.expect_response("**/api/renew"):
             page.clock.run_for(201_000)
@@ -152,8 +151,10 @@ def test_pictures_have_room_and_are_zoomed_without_answering(at_page, tmp_path):
         answerable(page)
         shown = lease_of(page)
         frame, place = page.locator("#left .picture"), page.locator("#left .parts")
-        assert frame.bounding_box()["height"] > 0.6 * place.bounding_box()["height"]  # whatever text is beside it
-        page.set_viewport_size({"width": 640, "height": 400})  # as at a browser zoom of 200%
+        assert (
+            frame.bounding_box()["height"] > 0.6 * place.bounding_box()["height"]
+        )  # although there is a long text, too
+        page.set_viewport_size({"width": 640, "height": 400})  # as with a browser zoom of 200%
         for side in ("left", "right"):
             box, around = (page.locator(f"#{side} {name}").bounding_box() for name in (".picture", ".parts"))
             assert box["y"] >= around["y"]
@@ -167,7 +168,7 @@ def test_pictures_have_room_and_are_zoomed_without_answering(at_page, tmp_path):
         page.keyboard.press("0")
         x, y = centre(frame)
         page.mouse.move(x, y)
-        page.mouse.wheel(0, 200)  # nothing to make smaller: the text scrolls
+        page.mouse.wheel(0, 200)  # the picture is whole already, so the text scrolls
         page.wait_for_function("() => document.querySelector('#left .parts').scrollTop > 0")
         page.evaluate("document.querySelector('#left .parts').scrollTop = 0")
         page.mouse.wheel(0, -200)
@@ -180,11 +181,11 @@ def test_pictures_have_room_and_are_zoomed_without_answering(at_page, tmp_path):
         page.get_by_role("button", name="Zoom in").first.click()
         assert scale_of(page, "left") > 2
         accessible(page)
-        page.get_by_role("button", name="Show all of it").first.click()
+        page.get_by_role("button", name="Show the whole picture").first.click()
         assert scale_of(page, "left") == 1
         assert lease_of(page) == shown
         page.clock.run_for(500)
-        page.mouse.click(x, y)  # now it is one
+        page.mouse.click(x, y)  # now the click answers
         expect(page.locator("#pair")).not_to_have_attribute("data-lease", shown)
         assert scale_of(page, "left") == 1
 
@@ -207,7 +208,7 @@ def test_on_a_phone_cards_are_upper_and_lower_and_two_fingers_zoom(at_page, tmp_
         assert scale_of(page, "left") == pytest.approx(3, rel=0.1)
         assert lease_of(page) == shown
         accessible(page)
-        page.set_viewport_size({"width": 780, "height": 390})  # turned
+        page.set_viewport_size({"width": 780, "height": 390})  # the phone is turned
         expect(page.locator("#left img")).to_have_attribute("alt", "Left picture")
         page.set_viewport_size(PHONE["viewport"])
         page.locator("#right .picture").tap()
@@ -227,11 +228,11 @@ def test_instructions_grades_and_comments_in_the_language_of_the_browser(at_page
         accessible(page)
         page.keyboard.press("Enter")  # begin
         expect(dialog).to_be_hidden()
-        expect(page.locator("#pair")).to_have_class("early")  # the pair is seen only now
+        expect(page.locator("#pair")).to_have_class("early")  # the pair can be seen only now
         answerable(page)
         accessible(page)
         shown = lease_of(page)
-        page.locator("#left .parts").click()  # does not say how much better
+        page.locator("#left .parts").click()  # a click does not say how much better
         page.keyboard.press("c")
         page.keyboard.type("just 1 test?")
         page.keyboard.press("ArrowLeft")
@@ -260,16 +261,16 @@ def test_instructions_grades_and_comments_in_the_language_of_the_browser(at_page
         page.goto(f"{page.url}?lang=zh")
         expect(page.locator("#count")).to_have_text("已回答 4 · 您回答了 4")
         expect(page.locator("html")).to_have_attribute("lang", "zh")
-        expect(dialog).to_be_hidden()  # read before
+        expect(dialog).to_be_hidden()  # the rater has answers, so the instructions were read
 
 
-def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path, served):
+def test_a_long_prompt_scrolls_above_the_pair_without_answering(browser, tmp_path, served):
     items = items_of(6)
     groups = np.array(["one"] * 6, dtype=object)
     prompts = Prompts("prompt", "markdown", np.array([f"**Why?**\n\n{LONG}"] * 6, dtype=object))
     shown = [[("text", f"because {row}")] for row in range(6)]
     target = str(tmp_path / "t.db")
-    create(target, Items(items.path, items.features, groups), shown, question="Which?", k=9, prompts=prompts)
+    create_campaign(target, Items(items.path, items.features, groups), shown, question="Which?", k=9, prompts=prompts)
     store = Store(target)
     url = served(store)
     for device in (DESKTOP, PHONE):
@@ -281,9 +282,9 @@ def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path
         lease = lease_of(page)
         accessible(page)
         page.locator("#prompt").click()
-        page.keyboard.press("ArrowDown")  # scrolls, and is no tie
+        page.keyboard.press("ArrowDown")  # scrolls instead of answering
         scrolled = "document.querySelector('.prompt').scrollTop"
-        deadline = time.monotonic() + 5  # wait_for_function would evaluate in the page, which its policy forbids
+        deadline = time.monotonic() + 5  # the page's policy forbids wait_for_function with a string
         while page.evaluate(scrolled) == 0 and time.monotonic() < deadline:
             page.wait_for_timeout(20)
         assert page.evaluate(scrolled) > 0
@@ -291,7 +292,7 @@ def test_a_long_prompt_scrolls_above_the_pair_and_is_no_answer(browser, tmp_path
         assert page.locator("#left button").bounding_box()["y"] < device["viewport"]["height"]
         page.keyboard.press("ArrowLeft")
         expect(page.locator("#pair")).not_to_have_attribute("data-lease", lease)
-        assert page.evaluate(scrolled) > 0  # the same prompt stays
+        assert page.evaluate(scrolled) > 0  # the next pair has the same prompt, which stays
         context.close()
     store.close()
 
@@ -301,8 +302,8 @@ def test_files_that_cannot_be_loaded_say_so(at_page, tmp_path):
     (tmp_path / "broken.wav").write_bytes(BEGINNINGS[".wav"])
     parts = [[("image", "broken.png"), ("audio", "broken.wav"), ("text", "A text.")]] * 12
     with at_page(DESKTOP, parts=parts) as (page, _):
-        told = page.get_by_text("This file could not be loaded. Skip this pair")
-        expect(told).to_have_count(4)
+        message = page.get_by_text("This file could not be loaded. Skip this pair")
+        expect(message).to_have_count(4)
         expect(page.get_by_text("A text.")).to_have_count(2)
         accessible(page)
         answerable(page)

@@ -1,4 +1,4 @@
-"""How the pages look in a real browser: nothing is cut or needs sideways scrolling, and dark colours can be read."""
+"""The looks of the pages in a real browser: nothing is cut off or scrolls sideways, and dark colours are readable."""
 
 from pathlib import Path
 
@@ -9,19 +9,18 @@ from playwright.sync_api import expect
 from pairsmith.campaign.answering import leases
 from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.reporting.report import make_report
-from pairsmith.campaign.setup.create import create
 from pairsmith.campaign.store.snapshot import take_snapshot
 from pairsmith.campaign.store.store import Store
 from pairsmith.campaign.web.app import create_app
 from pairsmith.campaign.web.folder import Listed, create_listing
 from pairsmith.files.items import Items
 from support.browsing import DESKTOP, PHONE, accessible, open_page
-from support.campaigns import invite_people
+from support.campaigns import create_campaign, invite_people
 from support.server_fixtures import serving
 
 LONG = "Which of these two descriptions would make you want to read the whole of the book that it is about, and why?"
-# What is wider than the screen, or scrolls sideways in its place. A phone shows a page that is too wide smaller: then
-# innerWidth grows, and says nothing.
+# Elements that are wider than the screen, or scroll sideways. A phone shrinks a page that is too wide, and innerWidth
+# grows with it; so the width of the screen is passed in.
 TOO_WIDE = """(width) => [...document.querySelectorAll("body, header, main, .scroll")].filter((element) =>
   element.getBoundingClientRect().right > width + 1 || element.scrollWidth > element.clientWidth + 1
 ).map((element) => element.outerHTML.slice(0, 90))"""
@@ -29,13 +28,15 @@ TOO_WIDE = """(width) => [...document.querySelectorAll("body, header, main, .scr
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A campaign with long names and groups, 24 answers of three people, comments, and the report of that."""
+    """A campaign with long names and groups, 24 answers of three people with comments, and a report."""
     place = str(tmp_path_factory.mktemp("looks") / "t.db")
     names = [f"the {at}. description of a book" for at in range(12)]
     features = pd.DataFrame({"f": range(12)}, index=names, dtype=float)
     groups = pd.Series([f"{LONG} {at % 2}" for at in range(12)], index=names)
     items = Items(Path("items.csv"), features, groups=groups.to_numpy())
-    create(place, items, [[("text", LONG)]] * 12, question=LONG, k=30, comments=True, instructions=f"{LONG}\n\n" * 12)
+    create_campaign(
+        place, items, [[("text", LONG)]] * 12, question=LONG, k=30, comments=True, instructions=f"{LONG}\n\n" * 12
+    )
     with Store(place) as store:
         for person in invite_people(store, 3):
             for _ in range(8):
@@ -46,7 +47,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def addresses(store):
-    """The URLs of the campaign and of the folder that it is in."""
+    """The addresses of the campaign and of its folder."""
     found = [
         Listed("a-campaign-with-a-long-name.db", store, 8101),
         Listed("bad.db", problem=f"bad.db is damaged. {LONG}"),
@@ -55,9 +56,9 @@ def addresses(store):
         yield {"campaign": campaign, "folder": folder}
 
 
-# Two of the four: colours are the same on all screens, and places in all colours.
+# Two of the four combinations suffice: colours do not depend on the screen, nor the layout on the colours.
 @pytest.mark.parametrize(("device", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"])
-def test_every_page_has_room_and_can_be_read(browser, addresses, device, scheme):
+def test_every_page_fits_and_is_accessible(browser, addresses, device, scheme):
     context = browser.new_context(**device, color_scheme=scheme)
     page = context.new_page()
     for place, path in [
@@ -77,10 +78,10 @@ def test_every_page_has_room_and_can_be_read(browser, addresses, device, scheme)
     context.close()
 
 
-def test_the_dashboard_says_what_is_known_and_leads_on(browser, addresses):
+def test_the_dashboard_hides_empty_columns_and_links_to_the_rating_page(browser, addresses):
     page = browser.new_page(**DESKTOP)
     page.goto(f"{addresses['campaign']}/dashboard")
-    tile = page.locator("#learned > div", has_text="Foretold right")
+    tile = page.locator("#learned > div", has_text="Predicted right")
     expect(tile.locator("dd")).to_have_text(
         ["–", "of the random pairs, before they were answered", "too few so far: 2 pairs"]
     )
@@ -88,13 +89,13 @@ def test_the_dashboard_says_what_is_known_and_leads_on(browser, addresses):
     expect(heads.filter(visible=True).first).to_have_text("Name")
     assert "Gold right" not in heads.filter(visible=True).all_inner_texts()  # there are no gold pairs
     assert "Slope" in heads.filter(visible=True).all_inner_texts()
-    page.get_by_role("link", name="Label", exact=True).click()
+    page.get_by_role("link", name="Rate", exact=True).click()
     expect(page.locator("#question")).to_have_text(LONG)
     page.close()
 
 
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_long_instructions_begin_at_their_beginning(browser, addresses, device):
+def test_long_instructions_open_at_their_beginning(browser, addresses, device):
     context = browser.new_context(**device)
     page = context.new_page()
     page.goto(addresses["campaign"])

@@ -1,4 +1,4 @@
-"""What organisers do, in a real browser."""
+"""Organisers exclude raters, strike out answers and edit the wording, in a real browser."""
 
 import re
 
@@ -12,8 +12,8 @@ from support.browsing import DESKTOP, PHONE, accessible, answerable, open_page
 from support.campaigns import invite_people
 
 
-def answered(store, count=12):
-    """Answers of two people to the same pairs; the second always chooses left."""
+def add_answers(store, count=12):
+    """Add answers of two people to the same pairs; the second always chooses left."""
     for person in invite_people(store, 2):
         for _ in range(count):
             lease = leases.next_pair(store, person)
@@ -21,9 +21,9 @@ def answered(store, count=12):
             leases.answer(store, person, lease.token, choice, 1.5)
 
 
-def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serve):
+def test_a_rater_is_excluded_and_included_again(browser, tmp_path, make, serve):
     store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
-    answered(store)
+    add_answers(store)
     url, _ = serve(str(tmp_path / "t.db"))
     page = browser.new_page(**DESKTOP)
     page.goto(f"{url}/dashboard")
@@ -44,10 +44,10 @@ def test_a_labeller_is_excluded_and_included_again(browser, tmp_path, make, serv
     page.close()
 
 
-def test_what_needs_a_script_cannot_be_pressed_before_it_is_there(browser, tmp_path, make, served):
-    """Where files come slowly, a click that nobody hears, or a form that is sent as if there were no script."""
+def test_buttons_that_need_a_script_are_disabled_until_it_runs(browser, tmp_path, make, served):
+    """If scripts load slowly, a click would be lost, or a form sent as if there were no script."""
     store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
-    answered(store, 1)
+    add_answers(store, 1)
     url = served(store)
     page = browser.new_page(**DESKTOP)
     page.route("**/static/*.js", lambda route: route.abort())
@@ -59,9 +59,9 @@ def test_what_needs_a_script_cannot_be_pressed_before_it_is_there(browser, tmp_p
     page.close()
 
 
-def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make, served):
+def test_an_answer_is_viewed_struck_out_and_restored(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), answers_per_pair=2, k=20)
-    answered(store, 3)
+    add_answers(store, 3)
     url = served(store)
     page = browser.new_page(**PHONE)
     page.goto(f"{url}/dashboard")
@@ -85,7 +85,7 @@ def test_an_answer_is_looked_at_struck_out_and_restored(browser, tmp_path, make,
     page.close()
 
 
-def test_where_all_answers_are_struck_out_nobody_has_answered(browser, tmp_path, make, served):
+def test_the_table_says_so_when_no_answers_are_left(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"))
     row = {"name": "p0", "answers": 1, "flags": []}
     dashboard.save_report(store, dashboard.EMPTY_REPORT | {"answers": 1, "people": [row]})
@@ -102,7 +102,7 @@ def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, se
     url = served(store)
     organiser, rater = browser.new_page(), browser.new_page()
     open_page(rater, url)
-    rater.wait_for_load_state("networkidle")  # it has the next pair, with the question of before
+    rater.wait_for_load_state("networkidle")  # it has loaded the next pair, with the old question
     organiser.goto(f"{url}/dashboard")
     organiser.locator("summary").click()
     organiser.get_by_label("Question").fill("Which now?")
@@ -130,14 +130,14 @@ def test_an_edited_question_comes_with_the_next_pair(browser, tmp_path, make, se
     rater.close()
 
 
-def test_long_instructions_do_not_keep_the_question_from_being_edited(browser, tmp_path, make, served):
+def test_the_question_can_be_edited_beside_long_instructions(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question="Which?", instructions=6000 * "x")  # a form may send 5000
     url = served(store)
     page = browser.new_page()
     page.goto(f"{url}/dashboard")
     page.locator("summary").click()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator("#saved")).to_have_text("Nothing is changed.")
+    expect(page.locator("#saved")).to_have_text("Nothing has changed.")
     page.get_by_label("Question").fill("Which now?")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#saved")).to_contain_text("Saved as wording 2")

@@ -12,7 +12,7 @@ TWO = ["Which is better written?", "Which is funnier?"]
 
 
 class Rater:
-    """Somebody at the page, who looks at pairs by what they say."""
+    """A rater at the page, who tells pairs apart by their texts."""
 
     def __init__(self, page, url):
         self.page = page
@@ -21,14 +21,13 @@ class Rater:
     def pair(self):
         return tuple(self.page.locator(f"#{side} .text").inner_text() for side in ("left", "right"))
 
-    def asked(self, number):
-        """Wait for this question."""
+    def wait_for_question(self, number):
         expect(self.page.locator("#which")).to_have_text(f"Question {number} of 2")
         expect(self.page.locator("h1")).to_have_text(TWO[number - 1])
         expect(self.page).to_have_title(TWO[number - 1])
 
     def press(self, key):
-        """Press this key when it counts, and wait until the server has what it means."""
+        """Press a key as soon as it counts, and wait for the next pair."""
         answerable(self.page)
         before = self.page.get_attribute("#pair", "data-lease")
         self.page.keyboard.press(key)
@@ -44,37 +43,37 @@ def test_a_pair_stays_until_all_its_questions_are_answered(browser, tmp_path, ma
     url = served(store)
     context = browser.new_context(**device)
     me = Rater(context.new_page(), url)
-    me.asked(1)
+    me.wait_for_question(1)
     accessible(me.page)
     first = me.pair()
     marked = me.page.locator("#left .text").element_handle()
     me.press("ArrowLeft")
-    me.asked(2)
+    me.wait_for_question(2)
     assert me.pair() == first
     assert me.page.locator("#left .text").element_handle().evaluate("(now, then) => now === then", marked)
     accessible(me.page)
     assert me.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     expect(me.page.locator("#status")).to_have_text(re.compile("Answer 2"))
-    me.counted(1)  # which is on disk
-    open_page(me.page, url)  # loaded again between the two
-    me.asked(2)
+    me.counted(1)  # the server has it
+    open_page(me.page, url)  # a reload between the two questions
+    me.wait_for_question(2)
     assert me.pair() == first
     me.press("ArrowRight")
-    me.asked(1)
+    me.wait_for_question(1)
     second = me.pair()
     assert second != first
     me.counted(2)
     me.press("u")  # back to the second question of the first pair
-    me.asked(2)
+    me.wait_for_question(2)
     assert me.pair() == first
-    me.press("u")  # and to the first
-    me.asked(1)
+    me.press("u")  # and to its first question
+    me.wait_for_question(1)
     assert me.pair() == first
     me.counted(0)
     for key in ("ArrowRight", "ArrowLeft"):
         me.press(key)
-    me.asked(1)
-    assert me.pair() == second  # which had been shown before
+    me.wait_for_question(1)
+    assert me.pair() == second  # it had been shown before
     me.counted(2)
     left, right = (store.items.names.index(name) for name in first)
     for question, winner in ((0, right), (1, left)):
@@ -91,14 +90,14 @@ def test_graded_answers_ties_comments_and_skips_belong_to_their_question(browser
     page.locator("#comment").fill("well put")
     page.locator("#comment").press("Enter")
     me.press("1")
-    me.asked(2)
+    me.wait_for_question(2)
     expect(page.locator("#comment")).to_have_value("")
     me.press("ArrowDown")
-    me.asked(1)
+    me.wait_for_question(1)
     me.press("s")
-    me.asked(2)
+    me.wait_for_question(2)
     me.press("5")
-    me.asked(1)
+    me.wait_for_question(1)
     me.counted(3)
     given = [take_snapshot(store, question).answers for question in (0, 1)]
     assert given[0][["strength", "comment"]].to_numpy().tolist() == [["much", "well put"]]
@@ -108,7 +107,7 @@ def test_graded_answers_ties_comments_and_skips_belong_to_their_question(browser
     page.close()
 
 
-def test_what_comes_too_soon_is_no_answer_to_the_next_question(browser, tmp_path, make, served):
+def test_a_key_pressed_too_soon_does_not_answer_the_next_question(browser, tmp_path, make, served):
     store = make(str(tmp_path / "t.db"), question=TWO, n=6, viewing_seconds=3.0)
     url = served(store)
     page = browser.new_page(**DESKTOP)
@@ -116,7 +115,7 @@ def test_what_comes_too_soon_is_no_answer_to_the_next_question(browser, tmp_path
     me.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#status")).to_contain_text("too quick")
-    me.asked(2)
+    me.wait_for_question(2)
     me.counted(1)
     assert len(take_snapshot(store, 1).answers) == 0
     page.close()

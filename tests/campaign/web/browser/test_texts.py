@@ -1,4 +1,4 @@
-"""In a real browser: the demo of texts, from one command to the ranking."""
+"""The demo with texts, in a real browser: from one command to the ranking."""
 
 import pandas as pd
 from playwright.sync_api import expect
@@ -7,7 +7,7 @@ from pairsmith.campaign.setup.demo import REVIEWS
 from support.browsing import DESKTOP, accessible, answerable, open_page
 
 
-def test_texts_alone_are_labelled_from_the_first_pair_to_the_ranking(run, serve, browser, tmp_path):
+def test_texts_alone_are_rated_from_the_first_pair_to_the_ranking(run, serve, browser, tmp_path):
     target = str(tmp_path / "reviews.db")
     assert run("demo-campaign", target, "--texts", "--no-serve")[0] == 0
     url, _ = serve(target)
@@ -18,7 +18,7 @@ def test_texts_alone_are_labelled_from_the_first_pair_to_the_ranking(run, serve,
         open_page(page, url)
         expect(page.get_by_role("heading", name="Which review is more helpful?")).to_be_visible()
         accessible(page)
-        for _ in range(15):  # whoever says more is more helpful
+        for _ in range(15):  # this rater finds longer reviews more helpful
             answerable(page)
             left, right = (len(page.locator(f"#{side}").inner_text()) for side in ("left", "right"))
             before = page.get_attribute("#pair", "data-lease")

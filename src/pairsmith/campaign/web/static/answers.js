@@ -1,13 +1,13 @@
-// The page of answers: strike out and restore.
+// The pages of answers: strike answers out and restore them.
 
-import { ask, find } from "./common.js";
+import { find, findAll, request } from "./common.js";
 
-for (const button of document.querySelectorAll("[data-answer]")) {
+for (const button of /** @type {HTMLButtonElement[]} */ (findAll("[data-answer]"))) {
   button.addEventListener("click", async () => {
     const { answer, struck } = button.dataset;
     button.disabled = true;
     try {
-      await ask("/api/strike", { answer: Number(answer), struck: struck === "false" });
+      await request("/api/strike", { answer: Number(answer), struck: struck === "false" });
       window.location.reload();
     } catch (error) {
       button.disabled = false;
@@ -15,5 +15,5 @@ for (const button of document.querySelectorAll("[data-answer]")) {
       find("problem").textContent = `Not changed: ${error.message}`;
     }
   });
-  button.disabled = false; // until now nobody would have heard a click
+  button.disabled = false; // the page disables it, since a click before this point would be lost
 }

@@ -1,23 +1,39 @@
-// Keys and clicks: which of them is an answer, and which one scrolls, selects, zooms or moves.
+// Keys and clicks on the rating page: which of them answer, and which scroll, select, zoom or move.
 
-import { find } from "./common.js";
+import { find, findAll } from "./common.js";
 import { longParts, somethingScrolls } from "./parts.js";
 import { zoomAll } from "./picture.js";
 import { setup } from "./words.js";
 
-const TWICE = 300; // milliseconds in which a second click belongs to the first
-const FAR = 8; // pixels between press and release that make it no click
+const DOUBLE_CLICK_MILLISECONDS = 300; // a second click within this time belongs to the first
+const MAX_CLICK_PIXELS = 8; // a press that moves further than this is a drag
 
-export function listen({ answer, undo, help }) {
+/**
+ * What keys and clicks do.
+ * @typedef {object} Actions
+ * @property {(choice: Choice, strength?: Strength | null) => void} answer
+ * @property {() => void} undo
+ * @property {() => void} help
+ */
+
+/** @param {Actions} actions */
+export function listen(actions) {
   document.addEventListener("focusin", keepFocusFromMouse);
-  document.addEventListener("keydown", (event) => press(event, keysFor(answer, undo, help)));
-  listenToClicks(answer, undo, help);
+  const keys = keysFor(actions);
+  document.addEventListener("keydown", (event) => pressKey(event, keys));
+  listenToClicks(actions);
 }
 
 // Keys
 
-function keysFor(answer, undo, help) {
+/**
+ * @param {Actions} actions
+ * @returns {Record<string, (event: KeyboardEvent) => void>}
+ */
+function keysFor({ answer, undo, help }) {
+  /** @type {(side: Side) => (event: KeyboardEvent) => void} */
   const arrow = (side) => (event) => answer(side, setup.graded ? (event.shiftKey ? "much" : "slightly") : null);
+  /** @type {Record<string, () => void>} */
   const numbers = setup.graded ? {
     1: () => answer("left", "much"),
     2: () => answer("left", "slightly"),
@@ -43,44 +59,53 @@ function keysFor(answer, undo, help) {
   };
 }
 
-// Who came to a sound by Tab plays and seeks it with the keys; who used the mouse answers with the keys next, of which
-// the browser tells nothing while the controls of a sound have the focus. A button that was clicked would take Space.
-let tabbed = false;
+// Somebody who reached a sound by Tab plays and seeks with the keys. Somebody who played it with the mouse wants to
+// answer with the keys next, but while its controls have the focus, the browser does not pass keys on. So a click does
+// not leave the focus on a sound, nor on a button, which would take Space.
+let pressedTab = false;
 
+/** @param {FocusEvent} event */
 function keepFocusFromMouse(event) {
-  const { target } = event;
-  const clicked = target.closest("#pair, nav") && target.matches("button") && !target.matches(":focus-visible");
-  if (clicked || (target.matches("audio") && !tabbed)) target.blur();
-  tabbed = false;
+  const target = /** @type {HTMLElement} */ (event.target);
+  const isClickedButton = target.closest("#pair, nav") && target.matches("button") && !target.matches(":focus-visible");
+  if (isClickedButton || (target.matches("audio") && !pressedTab)) target.blur();
+  pressedTab = false;
 }
 
-function press(event, keys) {
-  tabbed = event.key === "Tab";
-  const { target } = event;
+/** @type {(event: KeyboardEvent, keys: ReturnType<typeof keysFor>) => void} */
+function pressKey(event, keys) {
+  pressedTab = event.key === "Tab";
+  const target = /** @type {HTMLElement} */ (event.target);
   if (find("instructions").open || event.ctrlKey || event.metaKey || event.altKey) return;
   if (target.matches("input")) {
     if (event.key === "Enter" || event.key === "Escape") target.blur();
     return;
   }
   if (event.key.startsWith("Arrow") && target.closest("audio")) return; // it seeks
-  if (scroll(event)) return;
-  const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-  if (!act || event.repeat) return;
+  if (scroll(event, target)) return;
+  const action = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (!action || event.repeat) return;
   event.preventDefault();
-  act(event);
+  action(event);
 }
 
-// Whether this key scrolls: the text that has the focus, or the one under the mouse, or both.
-function scroll(event) {
-  const down = { ArrowDown: 0, PageDown: 1, " ": event.shiftKey ? -1 : 1, ArrowUp: 0, PageUp: -1 }[event.key];
-  if (down === undefined || !somethingScrolls()) return false;
-  if (event.key === " " && event.target.closest("button, a, audio")) return false;
+/**
+ * Scroll if the key is meant for it, and return whether it is. It scrolls the text that has the focus, else the text
+ * under the mouse, else the items.
+ * @type {(event: KeyboardEvent, target: HTMLElement) => boolean}
+ */
+function scroll(event, target) {
+  /** @type {Record<string, number>} */
+  const pagesByKey = { ArrowDown: 0, PageDown: 1, " ": event.shiftKey ? -1 : 1, ArrowUp: 0, PageUp: -1 };
+  const pages = pagesByKey[event.key]; // 0: a few lines
+  if (pages === undefined || !somethingScrolls()) return false;
+  if (event.key === " " && target.closest("button, a, audio")) return false;
   const long = longParts();
-  if (long.length === 0 || long.includes(event.target)) return true; // the browser does it
+  if (long.length === 0 || long.includes(target)) return true; // the browser scrolls
   const hovered = long.filter((parts) => parts.matches(":hover"));
-  const items = long.filter((parts) => !parts.matches(".prompt")); // which are read after the prompt
-  for (const parts of [hovered, items, long].find((some) => some.length)) {
-    const by = down === 0 ? (event.key === "ArrowDown" ? 60 : -60) : 0.9 * down * parts.clientHeight;
+  const items = long.filter((parts) => !parts.matches(".prompt")); // they are read after the prompt
+  for (const parts of [hovered, items, long].find((some) => some.length) ?? []) {
+    const by = pages === 0 ? (event.key === "ArrowDown" ? 60 : -60) : 0.9 * pages * parts.clientHeight;
     parts.scrollBy({ top: by });
   }
   event.preventDefault();
@@ -89,35 +114,43 @@ function scroll(event) {
 
 // Clicks
 
-let clickedAt = -Infinity; // the last one
-let second = false; // whether the one that is under way came too soon after it
-let pressed = null; // where the mouse or a finger went down, and whether something was selected then
+let lastClickAt = -Infinity;
+let isDoubleClick = false; // whether the current click came too soon after the last one
+/**
+ * Where the mouse or a finger went down, and whether text was selected then.
+ * @type {{x: number, y: number, selecting: boolean} | null}
+ */
+let press = null;
 
-const selected = () => String(window.getSelection()) !== "";
+const isTextSelected = () => String(window.getSelection()) !== "";
 
-function listenToClicks(answer, undo, help) {
+/** @param {Actions} actions */
+function listenToClicks({ answer, undo, help }) {
   document.addEventListener("pointerdown", (event) => {
-    pressed = { x: event.clientX, y: event.clientY, selected: selected() };
+    press = { x: event.clientX, y: event.clientY, selecting: isTextSelected() };
   }, true);
   document.addEventListener("click", () => {
     const now = performance.now();
-    second = now - clickedAt < TWICE;
-    clickedAt = now;
+    isDoubleClick = now - lastClickAt < DOUBLE_CLICK_MILLISECONDS;
+    lastClickAt = now;
   }, true);
-  for (const button of document.querySelectorAll("[data-choice]")) {
+  for (const button of findAll("[data-choice]")) {
+    const choice = /** @type {Choice} */ (button.dataset.choice);
+    const strength = /** @type {Strength | undefined} */ (button.dataset.strength);
     button.addEventListener("click", (event) => {
       event.stopPropagation();
-      if (!second) answer(button.dataset.choice, button.dataset.strength ?? null);
+      if (!isDoubleClick) answer(choice, strength);
     });
   }
-  for (const side of ["left", "right"]) {
+  for (const side of /** @type {const} */ (["left", "right"])) {
     find(side).addEventListener("click", (event) => {
-      const dragged = pressed && Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > FAR;
-      const selecting = selected() || pressed?.selected; // the click that ends a selection does nothing else
-      if (event.target.closest("audio, a") || dragged || selecting || second || setup.graded) return;
+      const dragged = press && Math.hypot(event.clientX - press.x, event.clientY - press.y) > MAX_CLICK_PIXELS;
+      const selecting = isTextSelected() || press?.selecting; // the click that ends a selection does nothing else
+      const onControl = /** @type {Element} */ (event.target).closest("audio, a");
+      if (onControl || dragged || selecting || isDoubleClick || setup.graded) return;
       answer(side);
     });
   }
-  find("undo").addEventListener("click", () => second || undo());
+  find("undo").addEventListener("click", () => isDoubleClick || undo());
   find("help").addEventListener("click", help);
 }

@@ -1,108 +1,128 @@
-// The dashboard: what the server reports, drawn again whenever it differs.
+// The dashboard. It asks the server for news every two seconds and draws what has changed.
 
-import { chart } from "./charts.js";
-import { ask, counted, find, pause } from "./common.js";
-import { listenToActs, tellCourse } from "./course.js";
-import { excludeButton, tellLeftOut } from "./organise.js";
+import { drawChart } from "./charts.js";
+import { counted, delay, find, findAll, request } from "./common.js";
+import { excludeButton, showCourse, showLeftOut, showProblem } from "./organise.js";
 import { refresh } from "./ranking.js";
 
+/** @param {number} value */
 const percent = (value) => `${(100 * value).toFixed(1)}%`;
+/** @param {number} value */
+const wholePercent = (value) => `${Math.round(100 * value)}%`;
+/** @type {(write: (value: any) => string) => (value: any) => string} */
+const orDash = (write) => (value) => (value == null ? "–" : write(value));
 
-// How the columns of the table of people say that they are written; a report of an earlier version has plain numbers.
+/**
+ * How values are written; the server names one of these for each column and figure.
+ * @type {Record<string, (value: any) => string>}
+ */
 const formats = {
   text: (value) => value,
-  seconds: (value) => (value == null ? "–" : `${value.toFixed(1)} s`),
-  percent: (value) => (value == null ? "–" : percent(value)),
-  number: (value) => (value == null ? "–" : value.toFixed(2)),
-  share: (value) => (value == null ? "–" : whole(value)),
-  interval: (value) => (value?.length !== 3 ? "–" : `${Math.round(100 * value[0])}% (${value.slice(1).map((end) => Math.round(100 * end)).join("–")})`),
-  error: (value) => (value?.length !== 2 ? "–" : `${value[0].toFixed(2)} ± ${value[1].toFixed(2)}`),
-  right: (value) => (value == null ? "–" : `${value[0]} of ${value[1]}`),
+  seconds: orDash((value) => `${value.toFixed(1)} s`),
+  percent: orDash(percent),
+  number: orDash((value) => value.toFixed(2)),
+  share: orDash(wholePercent),
+  interval: orDash(([value, ...ends]) => (
+    `${wholePercent(value)} (${ends.map((/** @type {number} */ end) => Math.round(100 * end)).join("–")})`)),
+  error: orDash(([value, error]) => `${value.toFixed(2)} ± ${error.toFixed(2)}`),
+  right: orDash(([right, asked]) => `${right} of ${asked}`),
   list: (value) => (value ?? []).join("; "),
-  measured_share: (found) => formats.share(found?.value),
-  measured_number: (found) => formats.number(found?.value),
+  measured_share: (measured) => formats.share(measured?.value),
+  measured_number: (measured) => formats.number(measured?.value),
 };
 
-function whole(value) {
-  return `${Math.round(100 * value)}%`;
+/**
+ * Say what a measured figure is based on: the interval, and the number of random pairs.
+ * @type {(measured: any, format: string) => string}
+ */
+function basis(measured, format) {
+  if (measured == null) return "";
+  const { value, low, high, number } = measured;
+  if (value === null) return `too few so far: ${counted(number, "pair")}`;
+  /** @param {number} end */
+  const write = (end) => formats[format]({ value: end });
+  return `${write(low)} to ${write(high)}, by ${counted(number, "pair")}`;
 }
 
-// What a figure is based on that was measured: so many random pairs, and the interval that they give.
-function basis(found, format) {
-  if (found == null) return "";
-  if (found.value === null) return `too few so far: ${counted(found.number, "pair")}`;
-  return `${format(found.low)} to ${format(found.high)}, by ${counted(found.number, "pair")}`;
+/** Fill in the figures; the id of an element is the key of its figure. @param {Record<string, any>} figures */
+function fillFigures(figures) {
+  for (const element of findAll("#figures [id]")) element.textContent = figures[element.id];
 }
 
-// The page has an element for each figure, whose id is the figure's key.
-function fillFigures(now) {
-  for (const element of document.querySelectorAll("#figures [id]")) element.textContent = now[element.id];
-}
-
-// Of what the model has learned the page has an element for each, which says how it is written.
+/**
+ * Fill in what the model has learned; each element names its key and its format.
+ * @param {Record<string, any>} learned
+ */
 function fillLearned(learned) {
-  for (const element of document.querySelectorAll("#learned [data-key]")) {
-    element.textContent = formats[element.dataset.format](learned[element.dataset.key]);
-  }
-  for (const element of document.querySelectorAll("#learned [data-measured]")) {
-    const { measured, format } = element.dataset;
-    element.textContent = basis(learned[measured], (value) => formats[format]({ value }));
-  }
+  for (const { element, key, format } of elementsWith("key")) element.textContent = formats[format](learned[key]);
+  for (const { element, key, format } of elementsWith("measured")) element.textContent = basis(learned[key], format);
 }
 
-// A row of a table, whose head says which columns there are; on a small screen each cell says its own.
-function lineOf(table, row) {
-  const line = document.createElement("tr");
-  const heads = [...table.tHead.rows[0].cells].filter((head) => head.dataset.key);
-  line.append(...heads.map(({ dataset: { key, format }, textContent: label }, at) => {
-    const cell = document.createElement(at ? "td" : "th");
-    if (!at) cell.scope = "row";
-    Object.assign(cell.dataset, { key, label });
-    cell.textContent = formats[format](row[key]);
-    return cell;
-  }));
-  return line;
+/** @param {"key" | "measured"} name */
+const elementsWith = (name) => findAll(`#learned [data-${name}]`).map((element) => (
+  { element, key: element.dataset[name] ?? "", format: element.dataset.format ?? "" }));
+
+/**
+ * Make a row with the columns that the table's head names. On a small screen each cell shows its column's heading.
+ * @type {(table: HTMLTableElement, values: Record<string, any>) => HTMLTableRowElement}
+ */
+function makeRow(table, values) {
+  const row = document.createElement("tr");
+  headsOf(table).filter((head) => head.dataset.key).forEach((head, index) => {
+    const { key = "", format = "" } = head.dataset;
+    const cell = document.createElement(index ? "td" : "th");
+    if (!index) cell.scope = "row";
+    Object.assign(cell.dataset, { key, label: head.textContent });
+    cell.textContent = formats[format](values[key]);
+    row.append(cell);
+  });
+  return row;
 }
 
-// The rows of a table; a column in which nothing is known of anybody is hidden.
-function fillTable(table, lines) {
-  table.tBodies[0].replaceChildren(...lines);
-  [...table.tHead.rows[0].cells].forEach((head, at) => {
-    const known = lines.some((line) => line.cells[at].firstElementChild || !["", "–"].includes(line.cells[at].textContent));
-    for (const cell of [head, ...lines.map((line) => line.cells[at])]) cell.hidden = !known;
+/** @param {HTMLTableElement} table */
+const headsOf = (table) => [.../** @type {HTMLTableSectionElement} */ (table.tHead).rows[0].cells];
+
+/**
+ * Fill a table, and hide the columns that are empty in all rows.
+ * @type {(table: HTMLTableElement, rows: HTMLTableRowElement[]) => void}
+ */
+function fillTable(table, rows) {
+  table.tBodies[0].replaceChildren(...rows);
+  headsOf(table).forEach((head, index) => {
+    const cells = rows.map((row) => row.cells[index]);
+    const empty = cells.every((cell) => !cell.firstElementChild && ["", "–"].includes(cell.textContent ?? ""));
+    for (const cell of [head, ...cells]) cell.hidden = empty;
   });
 }
 
-const nobody = find("people").tBodies[0].rows[0]; // the row that says so
+const nobodyRow = find("people").tBodies[0].rows[0]; // it says that nobody has answered yet
 
-function fillPeople(found, excluded) {
-  const out = excluded.map((row) => ({ ...row, excluded: true, flags: ["excluded"] }));
-  const rows = found.filter((row) => !out.some(({ name }) => name === row.name)).concat(out);
-  if (rows.length === 0) {
-    find("people").tBodies[0].replaceChildren(nobody);
+/** @type {(reported: ReportedRater[], excluded: ReportedRater[]) => void} */
+function fillRaters(reported, excluded) {
+  const excludedNames = excluded.map(({ name }) => name);
+  const raters = reported.filter(({ name }) => !excludedNames.includes(name))
+    .concat(excluded.map((rater) => ({ ...rater, excluded: true, flags: ["excluded"] })));
+  if (raters.length === 0) {
+    find("people").tBodies[0].replaceChildren(nobodyRow);
     return;
   }
-  fillTable(find("people"), rows.map((row) => {
-    const line = lineOf(find("people"), row);
-    line.classList.toggle("flagged", row.flags?.length > 0 && !row.excluded);
-    line.classList.toggle("out", row.excluded === true);
-    line.append(excludeButton(row));
-    return line;
+  fillTable(find("people"), raters.map((rater) => {
+    const row = makeRow(find("people"), rater);
+    row.classList.toggle("flagged", !rater.excluded && (rater.flags ?? []).length > 0);
+    row.classList.toggle("out", rater.excluded === true);
+    row.append(excludeButton(rater));
+    return row;
   }));
 }
 
-// How far programs agree with people.
-function fillJudges(rows) {
-  find("programs").hidden = rows.length === 0;
-  fillTable(find("judges"), rows.map((row) => lineOf(find("judges"), row)));
+/** @param {Record<string, any>[]} judges */
+function fillJudges(judges) {
+  find("programs").hidden = judges.length === 0;
+  fillTable(find("judges"), judges.map((judge) => makeRow(find("judges"), judge)));
 }
 
-function tellProblem(text) {
-  find("problem").hidden = text === "";
-  find("problem").textContent = text;
-}
-
-function tellAdvice(advice) {
+/** @param {Advice | null} advice */
+function showAdvice(advice) {
   if (!advice) return;
   find("advice").hidden = false;
   find("verdict").textContent = advice.text;
@@ -114,25 +134,33 @@ function tellAdvice(advice) {
   }));
 }
 
-// Of several questions, the one in most doubt is the one that the next pairs are chosen for.
-function tellQuestions(doubts) {
-  const largest = doubts.includes(null) ? -1 : doubts.indexOf(Math.max(...doubts));
-  for (const place of document.querySelectorAll("[data-doubt]")) {
-    const at = Number(place.dataset.doubt);
-    const next = at === largest ? "; the next pairs are chosen for it" : "";
-    place.textContent = doubts[at] === null ? "no answers yet" : `doubt ${percent(doubts[at])}${next}`;
+/**
+ * Show the doubt about each question; the next pairs are chosen for the question with the largest.
+ * @param {(number | null)[]} doubts
+ */
+function showDoubts(doubts) {
+  const known = doubts.filter((doubt) => doubt !== null);
+  const largest = known.length < doubts.length ? -1 : doubts.indexOf(Math.max(...known));
+  for (const element of findAll("[data-doubt]")) {
+    const index = Number(element.dataset.doubt);
+    const doubt = doubts[index];
+    const next = index === largest ? "; the next pairs are chosen for it" : "";
+    element.textContent = doubt === null ? "no answers yet" : `doubt ${percent(doubt)}${next}`;
   }
 }
 
+/** @type {(report: any, excluded: ReportedRater[]) => void} */
 function drawReport({ curve, outlook, advice, people, judges, learned }, excluded) {
-  tellAdvice(advice);
+  showAdvice(advice);
   fillLearned(learned);
-  const ahead = (outlook?.points || []).map(([answers, low, value, high]) => ({ answers, low, value, high }));
-  chart("doubt", curve.map(({ answers, doubt }) => ({ answers, value: doubt })), ahead, percent,
-    "More answers are needed for this.");
-  chart("auc", curve.map(({ answers, auc, auc_low: low, auc_high: high }) => ({ answers, value: auc ?? null, low, high })),
-    [], (value) => value.toFixed(2), `Too few random pairs yet (${learned.auc?.number ?? 0}).`);
-  fillPeople(people, excluded);
+  const forecast = (outlook?.points || []).map(
+    (/** @type {number[]} */ [answers, low, value, high]) => ({ answers, low, value, high }));
+  const doubts = curve.map((/** @type {any} */ { answers, doubt }) => ({ answers, value: doubt }));
+  const aucs = curve.map((/** @type {any} */ point) => (
+    { answers: point.answers, value: point.auc ?? null, low: point.auc_low, high: point.auc_high }));
+  drawChart("doubt", doubts, forecast, percent, "This needs more answers.");
+  drawChart("auc", aucs, [], (value) => value.toFixed(2), `Too few random pairs yet (${learned.auc?.number ?? 0}).`);
+  fillRaters(people, excluded);
   fillJudges(judges);
 }
 
@@ -140,24 +168,23 @@ async function keepUpToDate() {
   let drawn = "";
   for (;;) {
     try {
-      const now = await ask(`/api/dashboard?question=${find("dashboard").dataset.question}`);
-      fillFigures(now);
-      tellProblem(now.problem);
-      tellQuestions(now.doubts);
-      tellCourse(now.course, now.waits);
-      tellLeftOut(now.struck, now.excluded);
-      const found = JSON.stringify([now.report, now.excluded]);
-      if (found !== drawn) {
-        drawn = found;
-        drawReport(now.report, now.excluded);
+      const news = await request(`/api/dashboard?question=${find("dashboard").dataset.question}`);
+      fillFigures(news);
+      showProblem(news.problem);
+      showDoubts(news.doubts);
+      showCourse(news.course, news.waits);
+      showLeftOut(news.struck, news.excluded);
+      const reported = JSON.stringify([news.report, news.excluded]);
+      if (reported !== drawn) {
+        drawn = reported;
+        drawReport(news.report, news.excluded);
         refresh();
       }
     } catch (error) {
-      tellProblem(`Not up to date: ${error.message}`);
+      showProblem(`Not up to date: ${error.message}`);
     }
-    await pause(2000);
+    await delay(2000);
   }
 }
 
-listenToActs(tellProblem);
 keepUpToDate();

@@ -1,131 +1,144 @@
-// The ranking: all items in one list, of which only those on the screen exist; the server is asked for them by pages.
+// The ranking: one long list, of which only the rows on the screen exist. The server is asked for it in pages.
 
 import { draw, ticks } from "./charts.js";
-import { ask, counted, find } from "./common.js";
+import { counted, find, request } from "./common.js";
 
-const PAGE = 100; // items asked for at once
-const AROUND = 8; // rows made beyond those on the screen
-const GROUP = 28; // characters of the name of a group that stand before the text of an item
-const REST = 80; // milliseconds after which a page is asked for: whoever scrolls past it does not need it
+const PAGE_SIZE = 100; // items
+const EXTRA_ROWS = 8; // rows that are made above and below the screen
+const MAX_GROUP_LENGTH = 28; // characters of a group's name before the text of an item
+const REST_MILLISECONDS = 80; // pages that are scrolled past faster than this are not asked for
+const TYPING_MILLISECONDS = 200; // a search starts when nobody has typed for this long
 
-const state = { pages: new Map(), total: 0, low: 0, high: 1, asked: 0, height: 0, pictured: false };
+/**
+ * @type {{pages: Map<number, RankedItem[]>, total: number, low: number, high: number, generation: number,
+ *   rowHeight: number, hasPictures: boolean}}
+ */
+const state = { pages: new Map(), total: 0, low: 0, high: 1, generation: 0, rowHeight: 0, hasPictures: false };
 
-let resting = 0;
-
-const address = (page) => {
-  const { question } = find("dashboard").dataset;
-  const query = new URLSearchParams({ question, offset: page * PAGE, limit: PAGE, search: find("search").value });
+/** @param {number} page */
+const addressOf = (page) => {
+  const { question = "1" } = find("dashboard").dataset;
+  const query = new URLSearchParams(
+    { question, offset: String(page * PAGE_SIZE), limit: String(PAGE_SIZE), search: find("search").value });
   const group = find("group")?.value;
-  if (group) query.set("group", group.slice(1));
+  if (group) query.set("group", group.slice(1)); // the value begins with "=", as the name of a group may be empty
   return `/api/ranking?${query}`;
 };
 
-const shortened = (name) => (name.length > GROUP ? `${name.slice(0, GROUP - 1).trimEnd()}…` : name);
+/** @param {string} name */
+const shorten = (name) => (
+  name.length > MAX_GROUP_LENGTH ? `${name.slice(0, MAX_GROUP_LENGTH - 1).trimEnd()}…` : name);
 
-// How far right a score is, in percent.
-const place = (score) => `${(100 * (score - state.low)) / (state.high - state.low || 1)}%`;
+/** Return how far right a score is drawn, in percent. @param {number} score */
+const xOf = (score) => `${(100 * (score - state.low)) / (state.high - state.low || 1)}%`;
 
-function part(parent, name, kind, text) {
+/** @type {(parent: Element, className: string, text?: string | number, name?: string) => HTMLElement} */
+function append(parent, className, text, name = "span") {
   const element = document.createElement(name);
-  element.className = kind;
-  if (text !== undefined) element.textContent = text;
+  element.className = className;
+  if (text !== undefined) element.textContent = String(text);
   parent.append(element);
   return element;
 }
 
-function lineOf(item, at) {
-  const line = document.createElement("li");
-  line.style.top = `${at * state.height}px`;
-  line.setAttribute("aria-setsize", state.total);
-  line.setAttribute("aria-posinset", at + 1);
+/** @type {(item: RankedItem | undefined, index: number) => HTMLElement} */
+function makeRow(item, index) {
+  const row = document.createElement("li");
+  row.style.top = `${index * state.rowHeight}px`;
+  row.setAttribute("aria-setsize", String(state.total));
+  row.setAttribute("aria-posinset", String(index + 1));
   if (!item) {
-    line.className = "waiting";
-    return line;
+    row.className = "waiting";
+    return row;
   }
-  part(line, "span", "rank", item.rank);
+  append(row, "rank", item.rank);
   if (item.picture) {
-    const picture = part(line, "img", "small");
-    picture.loading = "lazy";
-    picture.decoding = "async";
-    picture.alt = "";
-    picture.src = item.picture;
-  } else if (state.pictured) part(line, "span", "small");
-  const words = part(line, "span", "words");
+    const picture = document.createElement("img");
+    Object.assign(picture, { className: "small", loading: "lazy", decoding: "async", alt: "", src: item.picture });
+    row.append(picture);
+  } else if (state.hasPictures) append(row, "small");
+  const words = append(row, "words");
   words.title = item.id;
-  part(words, "b", "", item.id);
-  const group = find("group")?.value ? "" : shortened(item.group ?? "");
-  const said = [group, item.text === item.id ? "" : item.text].filter(Boolean).join(" · ");
-  if (said) part(words, "span", "said", said);
-  const drawing = draw(line, "svg", { role: "img", "aria-label":
-    `Score ${item.score.toFixed(2)}, ${item.low.toFixed(2)} to ${item.high.toFixed(2)}; rank ${item.best} to ${item.worst}` });
-  draw(drawing, "line", { class: "interval", x1: place(item.low), x2: place(item.high), y1: "50%", y2: "50%" });
-  draw(drawing, "circle", { class: "dot one", cx: place(item.score), cy: "50%", r: 4 });
-  const ranks = item.best === item.worst ? `rank ${item.best}` : `rank ${item.best}–${item.worst}`;
-  part(line, "span", "ranks", ranks);
-  return line;
+  append(words, "", item.id, "b");
+  const group = find("group")?.value ? "" : shorten(item.group ?? "");
+  const description = [group, item.text === item.id ? "" : item.text].filter(Boolean).join(" · ");
+  if (description) append(words, "said", description);
+  const { score, low, high, best, worst } = item;
+  const drawing = draw(row, "svg", { role: "img", "aria-label":
+    `Score ${score.toFixed(2)}, ${low.toFixed(2)} to ${high.toFixed(2)}; rank ${best} to ${worst}` });
+  draw(drawing, "line", { class: "interval", x1: xOf(low), x2: xOf(high), y1: "50%", y2: "50%" });
+  draw(drawing, "circle", { class: "dot one", cx: xOf(score), cy: "50%", r: 4 });
+  append(row, "ranks", best === worst ? `rank ${best}` : `rank ${best}–${worst}`);
+  return row;
 }
 
-// The rows that are on the screen, from the pages that are there; those that are missing are asked for.
-function show() {
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let restTimer;
+
+// Draw the rows on the screen from the pages that are there, and ask for the missing pages.
+function drawRows() {
   const box = find("ranking");
-  const first = Math.max(0, Math.floor(box.scrollTop / state.height) - AROUND);
-  const last = Math.min(state.total, Math.ceil((box.scrollTop + box.clientHeight) / state.height) + AROUND);
-  const lines = [];
+  const first = Math.max(0, Math.floor(box.scrollTop / state.rowHeight) - EXTRA_ROWS);
+  const last = Math.min(state.total, Math.ceil((box.scrollTop + box.clientHeight) / state.rowHeight) + EXTRA_ROWS);
+  const rows = [];
+  /** @type {Set<number>} */
   const missing = new Set();
-  for (let at = first; at < last; at += 1) {
-    const page = state.pages.get(Math.floor(at / PAGE));
-    if (page === undefined) missing.add(Math.floor(at / PAGE));
-    lines.push(lineOf(page?.[at % PAGE], at));
+  for (let index = first; index < last; index += 1) {
+    const number = Math.floor(index / PAGE_SIZE);
+    const page = state.pages.get(number);
+    if (page === undefined) missing.add(number);
+    rows.push(makeRow(page?.[index % PAGE_SIZE], index));
   }
-  find("rows").replaceChildren(...lines);
-  clearTimeout(resting);
-  if (missing.size) resting = setTimeout(() => missing.forEach(load), REST);
+  find("rows").replaceChildren(...rows);
+  clearTimeout(restTimer);
+  if (missing.size) restTimer = setTimeout(() => missing.forEach(load), REST_MILLISECONDS);
 }
 
+/** @param {number} page */
 async function load(page) {
-  const asked = state.asked;
+  const { generation } = state;
   state.pages.set(page, []);
   try {
-    const found = await ask(address(page));
-    if (asked !== state.asked) return; // another search, meanwhile
-    state.pages.set(page, found.items);
-    const pictured = state.pictured || found.items.some((item) => item.picture); // else there is no column for pictures
-    Object.assign(state, { total: found.total, low: found.low, high: found.high, pictured });
-    layOut();
+    const { items, total, low, high } = await request(addressOf(page));
+    if (generation !== state.generation) return; // there was another search or report meanwhile
+    state.pages.set(page, items);
+    const hasPictures = state.hasPictures || items.some((/** @type {RankedItem} */ item) => item.picture);
+    Object.assign(state, { total, low, high, hasPictures });
+    drawRanking();
   } catch {
-    if (asked === state.asked) state.pages.delete(page); // asked for again with the next report, or when scrolled to
+    if (generation === state.generation) state.pages.delete(page); // the next report or scrolling asks for it again
   }
 }
 
-function layOut() {
+function drawRanking() {
   const searched = find("search").value !== "" || Boolean(find("group")?.value);
   const empty = state.total === 0;
   find("ranking").hidden = empty;
-  find("ranking").parentElement.classList.toggle("pictured", state.pictured);
+  find("ranking").parentElement?.classList.toggle("pictured", state.hasPictures);
   find("scale").classList.toggle("none", empty);
   find("unranked").hidden = !empty;
   find("unranked").textContent = searched ? "Nothing is found." : "The ranking appears with the first answers.";
   find("ranked").textContent = empty ? "" : `${counted(state.total, "item")}, best first, with 90% intervals`;
   if (empty) return;
-  state.height = parseFloat(getComputedStyle(find("rows")).getPropertyValue("--row")) || 56;
-  find("rows").style.height = `${state.total * state.height}px`;
+  state.rowHeight = parseFloat(getComputedStyle(find("rows")).getPropertyValue("--row")) || 56;
+  find("rows").style.height = `${state.total * state.rowHeight}px`;
   drawScale();
-  show();
+  drawRows();
 }
 
 function drawScale() {
   const svg = find("scale");
   svg.replaceChildren();
   for (const value of ticks(state.low, state.high, 4)) {
-    draw(svg, "text", { x: place(value), y: 14, "text-anchor": "middle" }, Number(value.toPrecision(6)));
+    draw(svg, "text", { x: xOf(value), y: 14, "text-anchor": "middle" }, Number(value.toPrecision(6)));
   }
 }
 
-// From the first page again: of another search, or because there is a new report.
+/** Ask for everything again, beginning with the page on the screen: for a new report, or another search. */
 export function refresh() {
-  state.asked += 1;
+  state.generation += 1;
   const { scrollTop } = find("ranking");
-  const page = state.height ? Math.floor(scrollTop / state.height / PAGE) : 0;
+  const page = state.rowHeight ? Math.floor(scrollTop / state.rowHeight / PAGE_SIZE) : 0;
   state.pages.clear();
   load(page);
 }
@@ -135,11 +148,12 @@ function search() {
   refresh();
 }
 
-let waiting = 0;
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typingTimer;
 find("search").addEventListener("input", () => {
-  clearTimeout(waiting);
-  waiting = setTimeout(search, 200);
+  clearTimeout(typingTimer);
+  typingTimer = setTimeout(search, TYPING_MILLISECONDS);
 });
 find("group")?.addEventListener("change", search);
-find("ranking").addEventListener("scroll", () => requestAnimationFrame(show), { passive: true });
-window.addEventListener("resize", () => { if (state.total) layOut(); });
+find("ranking").addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
+window.addEventListener("resize", () => { if (state.total) drawRanking(); });
