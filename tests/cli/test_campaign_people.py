@@ -32,7 +32,7 @@ def test_people_are_listed_or_said_to_be_none(run):
     assert run("campaign", "people", "c.db")[:2] == (0, "Nobody is invited yet: pairsmith campaign invite c.db NAME\n")
     run("campaign", "invite", "c.db", "anna", "ben")
     run("campaign", "invite", "c.db", "ole", "--dashboard")
-    assert run("campaign", "people", "c.db")[1] == "rater  anna\nlabeller  ben\norganiser  ole\n"
+    assert run("campaign", "people", "c.db")[1] == "rater  anna\nrater  ben\norganiser  ole\n"
 
 
 def test_a_link_is_good_until_it_is_revoked(run):

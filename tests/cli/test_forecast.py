@@ -49,9 +49,11 @@ def test_where_every_pair_was_answered_pairs_can_be_asked_again(run):
 
 def test_a_target_and_a_model_that_was_saved(run, answered):
     run("fit items.csv outcomes.csv --features f_1 -o model.json")
-    code, out, _ = run("plan", "items.csv", "--model", "model.json", "--target", "doubt < 45%", *QUICK.split())
+    code, out, _ = run("forecast", "items.csv", "--model", "model.json", "--target", "doubt < 45%", *QUICK.split())
     assert (code, out.splitlines()[0]) == (0, "45% doubt: reached already.")
-    code, out, _ = run("plan", "items.csv", "--model", "model.json", "--target", "reliability>=.999", *QUICK.split())
+    code, out, _ = run(
+        "forecast", "items.csv", "--model", "model.json", "--target", "reliability>=.999", *QUICK.split()
+    )
     assert (code, out.splitlines()[0][:29]) == (0, "A reliability of 0.999: more ")
     run("fit items.csv outcomes.csv -o linear.json --linear")
     assert refused(run("forecast items.csv --model linear.json"), "--model linear.json is a linear model")
@@ -113,7 +115,7 @@ def test_a_campaign_has_its_own_answers_and_groups(run, answered):
 @pytest.mark.parametrize("target", ["doubt", "10%", "doubt > 10%", "doubt < 0", "doubt < 100%", "reliability < 0.9"])
 def test_targets_are_spelled_out(run, target):
     message = f"--target must be like 'doubt < 10%' or 'reliability > 0.9', got {target!r}"
-    assert refused(run("plan", "items.csv", "--target", target), message)
+    assert refused(run("forecast", "items.csv", "--target", target), message)
 
 
 def test_what_is_wrong_is_one_line(run, answered):
