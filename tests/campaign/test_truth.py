@@ -26,7 +26,7 @@ def answer_rounds(store, choose, after_round):
     for _ in range(ANSWERS):
         lease = leases.next_pair(store, me)
         if lease is None:
-            assert planning.plan_round(store, before=[model])
+            assert planning.plan_round(store, previous=[model])
             after_round(model)
             lease = leases.next_pair(store, me)
         leases.answer(store, me, lease.token, choose(lease), 1.0)

@@ -78,7 +78,7 @@ def test_every_campaign_is_served_at_a_port_of_its_own(tmp_path, make):
                 break
             except httpx.TransportError:
                 time.sleep(0.05)
-        ports = dict(re.findall(r">(\w+)\?</td>.*?:(\d+)/\">Label", page, re.DOTALL))
+        ports = dict(re.findall(r">(\w+)\?</td>.*?:(\d+)/\">Rate", page, re.DOTALL))
         assert ports.keys() == {"one", "two"}
         assert "other.db is no campaign of pairsmith" in page
         assert "one.db and link.db are the same file; remove the link link.db" in page

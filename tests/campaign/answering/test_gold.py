@@ -200,7 +200,7 @@ def test_excluded_rater_has_a_score_but_does_not_count_in_the_common_score(targe
 
 
 def test_gold_pairs_can_be_given_at_creation(target, make):
-    store = make(target, n=12, k=10, known={(0, 1): -1, (2, 3): 0}, gold_rate=0.25)
+    store = make(target, n=12, k=10, gold_outcomes={(0, 1): -1, (2, 3): 0}, gold_rate=0.25)
     planned = {tuple(pair) for pair in take_snapshot(store).planned.tolist()}
     assert {(0, 1), (2, 3)} <= planned
     with store.reading() as connection:

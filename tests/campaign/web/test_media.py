@@ -115,7 +115,7 @@ def test_a_link_made_after_the_check_is_not_followed(tmp_path, pictures, monkeyp
     monkeypatch.setattr(media_files, "_descend", late)
     with TestClient(create_app(pictures), base_url="http://127.0.0.1") as client:
         assert client.get("/media/0/0").status_code == 404
-    monkeypatch.setattr(media_files, "_LINKS", False)  # also on systems where folders cannot be opened one by one
+    monkeypatch.setattr(media_files, "_CAN_DESCEND", False)  # also on systems where folders cannot be opened one by one
     with pytest.raises(media_files.MediaError, match="is not there"):
         media_files.open_file(pictures.settings.folder, "deep/1.png", "image")
 

@@ -209,12 +209,11 @@ def undo(store: Store, person: int, token: str) -> Lease:
             raise Refused(409, f"the campaign is {state}; its answers stand")
         if lease.state == "undone":  # the request came twice
             again = connection.execute(sql.SHOWN_AGAIN, {"pair": lease.pair, "person": person}).first()
-            if again is None or again.state != "open":  # set aside by repair, or answered since
+            if again is None or again.state != "open":  # answered again since
                 raise Refused(409, "only the last answer can be taken back")
             return _shown(again.token, lease, again.left, again.wording)
         last = connection.execute(sql.LAST_ANSWER, {"person": person}).first()
-        with_itself = lease.first == lease.second  # as some imports stored, see `store.repair`
-        if last is None or last.token != token or with_itself:
+        if last is None or last.token != token:
             raise Refused(409, "only the last answer can be taken back")
         connection.execute(undos.insert().values(answer=last.id, at=now))
         connection.execute(sql.CLOSE, {"lease": lease.id, "how": "undone"})
