@@ -131,7 +131,7 @@ def test_commands_for_organisers_run(obey):
         told[" ".join(words[:2])] = out = obey(words)
         if "anna" in words and words[1] == "invite":
             with Store("essays.db") as store:
-                anna = people.person_of(store, re.search("anna: .*/join/(.*)", out).group(1), "rater")
+                anna = people.person_with_token(store, re.search("anna: .*/join/(.*)", out).group(1), "rater")
                 for _ in range(6):
                     answer_next(store, person=anna)
     assert "anna" in told["campaign raters"]

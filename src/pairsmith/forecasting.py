@@ -24,7 +24,7 @@ from scipy.stats import t as student
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates, WithinGroups, remaining_pairs
-from pairsmith.data.options import as_generator, as_share, as_threads, as_whole
+from pairsmith.data.options import as_fraction, as_generator, as_integer, as_threads
 from pairsmith.design.blas import single_threaded_blas
 from pairsmith.model.gaussian_process import BradleyTerryGP
 from pairsmith.selection.models import check_gaussian_process, is_gaussian_process
@@ -160,7 +160,7 @@ class Forecast:
         low, middle, high = self.interval(name)
         if name == "reliability":
             low, middle, high, value = -high, -middle, -low, -value
-        return AnswersNeeded(*(first_at(self.answers, curve, value) for curve in (middle, low, high)))
+        return AnswersNeeded(*(first_crossing(self.answers, curve, value) for curve in (middle, low, high)))
 
     def sentences(self) -> list[str]:
         """Describe the forecast in sentences."""
@@ -286,7 +286,7 @@ def forecast(
     True
     """
     target, threads, rng = _as_target(doubt, reliability), as_threads(n_jobs), as_generator(random_state)
-    count, level = as_whole(simulations, "simulations", least=2), as_share(level, "level")
+    count, level = as_integer(simulations, "simulations", least=2), as_fraction(level, "level")
     if is_gaussian_process(X) and model is None:
         X, model = items, X
     elif items is not None:
@@ -298,11 +298,11 @@ def forecast(
         raise ValueError("n_items is for X=None without a model; leave it out, since the model determines it")
     model = BradleyTerryGP().fit(X, n_items=n_items) if model is None else model
     check_gaussian_process(model)
-    model.linear_of_own(X)  # refuses other items
+    model.own_coordinates(X)  # refuses other items
     answered = start_from_posterior(model, X).answered
     assert answered is not None
-    total = remaining_pairs(allowed, model.n_items_, answered[:0]).at_most()
-    left = None if ask_again else remaining_pairs(allowed, model.n_items_, answered).at_most()
+    total = remaining_pairs(allowed, model.n_items_, answered[:0]).max_picks()
+    left = None if ask_again else remaining_pairs(allowed, model.n_items_, answered).max_picks()
     if total == 0 or left == 0:
         nothing = "there is only one item" if allowed is None else "candidates has no pair"
         why = "every pair has been answered" if total else nothing
@@ -322,10 +322,10 @@ def forecast(
         doubt=figures[:, :, 1],
         wrong=figures[:, :, 2],
         reliability=figures[:, :, 3],
-        answers_so_far=model.learned_.count(),
+        answers_so_far=model.fitted_.count(),
         pairs_left=left,
-        variances=dict(model.learned_.variances),
-        variances_are_assumed=len(model.learned_.answers) == 0,
+        variances=dict(model.fitted_.variances),
+        variances_are_assumed=len(model.fitted_.answers) == 0,
         table_answers=marks,
         level=level,
         target=target,
@@ -358,7 +358,7 @@ class _Simulation:
         """Simulate the further answers from number `low` to number `high`, in rounds."""
         done = low
         while done < high and not stop.is_set():
-            size = min(high - done, self.max_round, max(_MIN_ROUND, int(_ROUND_SHARE * self.model.learned_.count())))
+            size = min(high - done, self.max_round, max(_MIN_ROUND, int(_ROUND_SHARE * self.model.fitted_.count())))
             pairs = self._next_round(size)
             gap = self.true_scores[pairs[:, 0]] - self.true_scores[pairs[:, 1]]
             outcomes = np.where(self.rng.random(size) < expit(gap), 1, -1)
@@ -439,7 +439,7 @@ def _interval(figures: Floats, level: float) -> tuple[Floats, Floats, Floats]:
     return expit(middle - width), expit(middle), expit(middle + width)
 
 
-def first_at(answers: Ints, falling: Floats, target: float) -> int | None:
+def first_crossing(answers: Ints, falling: Floats, target: float) -> int | None:
     """Return the number of answers at which a falling curve reaches the target, interpolated linearly; None: never."""
     below = np.flatnonzero(falling <= target + _ROUNDING)
     if len(below) == 0:
@@ -460,8 +460,8 @@ def _as_target(doubt: Any, reliability: Any) -> tuple[str, float] | None:
     if doubt is not None and reliability is not None:
         raise ValueError("doubt and reliability are both targets; give one of them")
     if doubt is not None:
-        return "doubt", as_share(doubt, "doubt")
-    return None if reliability is None else ("reliability", as_share(reliability, "reliability"))
+        return "doubt", as_fraction(doubt, "doubt")
+    return None if reliability is None else ("reliability", as_fraction(reliability, "reliability"))
 
 
 def _as_numbers(answers: Iterable[int]) -> list[int]:
@@ -469,7 +469,7 @@ def _as_numbers(answers: Iterable[int]) -> list[int]:
     if isinstance(answers, np.ndarray):
         answers = answers.ravel()
     numbers = answers if isinstance(answers, Iterable) else [answers]
-    ascending = sorted({as_whole(number, "answers") for number in numbers})
+    ascending = sorted({as_integer(number, "answers") for number in numbers})
     if not ascending:
         raise ValueError("answers is empty; name at least one number of further answers")
     return ascending

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairsmith.data.arrays import Floats, as_ordered_pairs
 from pairsmith.data.names import printable, shortened
-from pairsmith.data.options import as_whole
+from pairsmith.data.options import as_integer
 from pairsmith.data.outcomes import as_outcomes
 from pairsmith.model.evidence import summed
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -90,7 +90,7 @@ def ranking(model: Any, X: Any = None, *, top: int | None = None, level: float =
     ['0', '1', '2']
     """
     _check_arguments(model, "rank", ax)
-    top = None if top is None else as_whole(top, "top")
+    top = None if top is None else as_integer(top, "top")
     _check_items(model, X)
     frame = model.rank(X, level)
     return draw_ranking(frame, level, top, _axes_or_new(ax, size_for(min(len(frame), top or len(frame)))))
@@ -262,7 +262,7 @@ def calibration(
     'predicted probability that the favourite wins'
     """
     _check_arguments(model, "compare", ax)
-    bins = as_whole(bins, "bins")
+    bins = as_integer(bins, "bins")
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, got {level!r}")
     if pairs is None and outcomes is None:
@@ -312,7 +312,7 @@ def _leave_one_out(model: Any) -> tuple[Floats, Floats, Floats]:
     if not isinstance(model, BradleyTerryGP):
         raise ValueError("pairs and outcomes are missing: give answers that the model was not fitted to")
     check_is_fitted(model)
-    learned = model.learned_
+    learned = model.fitted_
     is_pair = learned.answers.second < len(learned.items)  # otherwise a label: the threshold comes after the items
     answers, propagated = learned.answers.part(is_pair), learned.propagated
     if len(answers) == 0:

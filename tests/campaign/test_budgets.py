@@ -22,7 +22,7 @@ from pairsmith.campaign.reporting import dashboard
 from pairsmith.campaign.store import schema
 from pairsmith.campaign.store.answers import add_answers, load_answers
 from pairsmith.campaign.store.database import Refused
-from pairsmith.campaign.store.raters import excluded_ids
+from pairsmith.campaign.store.raters import excluded_rater_ids
 from pairsmith.campaign.store.store import Store
 from support.campaigns import Clock, answer_next, answers_of, create_campaign, invite_people, items_of
 
@@ -207,7 +207,7 @@ def is_reached(campaign, start):
     now, goal = Count.of(campaign.store), campaign.goals()
     assert now.given <= max(goal.answers, start.spent)
     with campaign.store.reading() as connection:
-        at_work = set(campaign.people) - excluded_ids(connection)
+        at_work = set(campaign.people) - excluded_rater_ids(connection)
     return now.given >= max(goal.answers, start.given) or (
         all(goal.quota is not None and now.own.get(person, 0) >= goal.quota for person in at_work)
     )

@@ -98,7 +98,7 @@ def test_every_acknowledged_answer_is_there_exactly_once(target, make, serve):
 def test_fifty_people_at_once_get_no_pair_too_often(target, make):
     store = make(target, n=30, k=60, answers_per_pair=3)
     given, wrong = Counter(), []
-    persons = [people.person_of(store, people.invite(store, f"p{at}"), "rater") for at in range(50)]
+    persons = [people.person_with_token(store, people.invite(store, f"p{at}"), "rater") for at in range(50)]
     start = threading.Barrier(50)
 
     def label(person):
@@ -126,12 +126,12 @@ def test_fifty_people_at_once_get_no_pair_too_often(target, make):
 @pytest.mark.parametrize("tries", [8])
 def test_a_retry_at_the_same_moment_counts_once(target, make, tries):
     store = make(target)
-    person = people.local_person(store)
+    person = people.local_rater(store)
     lease = leases.next_pair(store, person)
     counted = []
     threads = [
         threading.Thread(
-            target=lambda: counted.append(leases.answer(store, people.local_person(store), lease.token, "left"))
+            target=lambda: counted.append(leases.answer(store, people.local_rater(store), lease.token, "left"))
         )
         for _ in range(tries)
     ]

@@ -61,7 +61,7 @@ def test_the_model_learns_raters_and_sides(tmp_path, make):
 @pytest.mark.filterwarnings("ignore:the answers leave")
 def test_graded_answers_weigh_in_both_models(tmp_path, make):
     store = make(str(tmp_path / "t.db"), graded=True, labels=(np.array([0, 4]), np.array([1, -1])))
-    person = people.local_person(store)
+    person = people.local_rater(store)
     for turn in range(8):
         token = leases.next_pair(store, person).token
         leases.answer(store, person, token, "left", strength="slightly" if turn % 4 else "much")
@@ -118,7 +118,7 @@ def test_without_labels_and_answers_there_is_no_model(tmp_path, make):
 @pytest.mark.filterwarnings("ignore:the answers leave")
 def test_ties_stay_ties_even_if_nobody_preferred_the_second(tmp_path, make):
     store = make(str(tmp_path / "t.db"))
-    person = people.local_person(store)
+    person = people.local_rater(store)
     lease = leases.next_pair(store, person)
     leases.answer(store, person, lease.token, "left" if lease.left < lease.right else "right")
     leases.answer(store, person, leases.next_pair(store, person).token, "tie")

@@ -38,8 +38,8 @@ def test_gold_is_of_one_question_and_asked_with_all(tmp_path, make, run):
         planning.plan_round(store)
         asked += answer_truthfully(store, anna)
     with store.reading() as connection:
-        assert gold.right_and_asked(connection, 1) == {"p0": (1, 1)}  # the second question: the greater row
-        assert gold.right_and_asked(connection, 0) == {}
+        assert gold.score_raters(connection, 1) == {"p0": (1, 1)}  # the second question: the greater row
+        assert gold.score_raters(connection, 0) == {}
     (tmp_path / "gold.csv").write_text("winner,loser\n000,001\n")
     assert run("campaign", "gold", store.target, str(tmp_path / "gold.csv"))[2].startswith(
         f"Error: {store.target} asks 2 questions; say which with --question: 1 (Which is better written?), 2 (Which is"
@@ -67,7 +67,7 @@ def test_answers_go_out_and_come_back_with_their_question(target, tmp_path, make
         assert (rows["outcome"] == 1 - 2 * at).all()
         exchange.export_answers(store, "csv", tmp_path / "one.csv", question=at)
         assert (pd.read_csv(tmp_path / "one.csv")["question"] == at + 1).all()
-    assert leases.progress(again, people.local_person(again))["wanted"] == leases.progress(store, anna)["wanted"]
+    assert leases.progress(again, people.local_rater(again))["wanted"] == leases.progress(store, anna)["wanted"]
 
 
 @pytest.mark.parametrize("kind", ["choix", "label-studio", "dpo", "argilla"])

@@ -22,7 +22,7 @@ ITEMS, ANSWERS, ROUND = 60, 400, 50
 
 def answer_rounds(store, choose, after_round):
     """Somebody answers as `choose(lease)` says, rounds being designed by what they said; `after_round` sees models."""
-    me, model = people.local_person(store), BradleyTerryGP(warm_start=True)
+    me, model = people.local_rater(store), BradleyTerryGP(warm_start=True)
     for _ in range(ANSWERS):
         lease = leases.next_pair(store, me)
         if lease is None:

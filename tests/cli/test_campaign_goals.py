@@ -64,7 +64,7 @@ def test_gold_pairs_come_from_a_table(run):
         for _ in range(6):
             answer_next(store)
         with store.reading() as connection:
-            known = gold.right_and_asked(connection)
+            known = gold.score_raters(connection)
     expected = "".join(f"{name}: {right} of {asked} right\n" for name, (right, asked) in known.items())
     told = "c.db: 2 pairs with a known outcome, asked only where the design asks them; --rate mixes them in.\n"
     assert run("campaign", "gold", "c.db", "--rate", "0")[1] == told + expected

@@ -60,8 +60,8 @@ def test_fit_rank_and_select_read_a_campaign(run, target):
     assert "no answers yet" in run("fit", target, "-o", "m.json", "--ridge", "1")[2]
     assert "no answers yet" in run("rank", target)[2]
     store = Store(target)
-    while (lease := leases.next_pair(store, people.local_person(store))) is not None:
-        leases.answer(store, people.local_person(store), lease.token, "left" if lease.left > lease.right else "right")
+    while (lease := leases.next_pair(store, people.local_rater(store))) is not None:
+        leases.answer(store, people.local_rater(store), lease.token, "left" if lease.left > lease.right else "right")
     exchange.export_answers(store, "csv", Path("answers.csv"))
     store.close()
     assert run("fit", target, "-o", "m.json", "--ridge", "1")[0] == 0
@@ -140,7 +140,7 @@ def test_a_campaign_that_cannot_be_written_to_is_read(run, folder, monkeypatch):
     Path("c.db").chmod(0o644)
     with Store("c.db") as theirs:  # which somebody else is labelling, so that the newest answers are in the log
         leases.answer(
-            theirs, people.local_person(theirs), leases.next_pair(theirs, people.local_person(theirs)).token, "left"
+            theirs, people.local_rater(theirs), leases.next_pair(theirs, people.local_rater(theirs)).token, "left"
         )
         with as_a_stranger(place):
             assert run(*export)[0] == 0

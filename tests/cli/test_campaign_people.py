@@ -44,9 +44,9 @@ def test_a_link_is_good_until_it_is_revoked(run):
     tokens = {name: link.removeprefix("https://label.example.org/join/") for name, link in links.items()}
     assert run("campaign", "revoke", "c.db", "anna")[:2] == (0, "anna: revoked.\n")
     with Store("c.db") as store:
-        assert people.person_of(store, tokens["anna"], "rater") is None
-        assert people.person_of(store, tokens["ben"], "rater") is not None
-        assert people.person_of(store, tokens["ben"], "organiser") is None
+        assert people.person_with_token(store, tokens["anna"], "rater") is None
+        assert people.person_with_token(store, tokens["ben"], "rater") is not None
+        assert people.person_with_token(store, tokens["ben"], "organiser") is None
     code, _, err = run("campaign", "revoke", "c.db", "carla")
     assert (code, err) == (2, "Error: 'carla' has no invite; invited: ben\n")
 
@@ -99,7 +99,7 @@ def test_links_that_were_made_with_the_wrong_address_are_made_again(run):
     with Store("c.db") as store:
         for link in links.values():
             token = link.removeprefix("https://label.example.org/join/")
-            assert people.person_of(store, token, "rater") is not None
+            assert people.person_with_token(store, token, "rater") is not None
     assert "--again is for people by name" in run("campaign", "invite", "c.db", "--enrol", "3", "--again")[2]
 
 

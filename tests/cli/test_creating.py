@@ -19,7 +19,7 @@ def test_gold_pairs_are_given_when_a_campaign_is_made(run):
     assert (code, err) == (0, "")
     assert "2 pairs with a known outcome, mixed in at a rate of 5%.\n" in out
     with Store("c.db") as store:
-        assert gold.rate_of(store) == 0.05
+        assert gold.gold_rate_of(store) == 0.05
         with store.reading() as connection:
             query = sa.select(schema.pairs.c.first, schema.pairs.c.second, schema.pairs.c.gold)
             found = connection.execute(query.where(schema.pairs.c.gold.is_not(None)))

@@ -258,4 +258,4 @@ def test_the_model_of_order_is_fitted_to_labels_and_answers_and_leaves_the_pairs
     expected = ps.BradleyTerryGP().fit(table.features, comparisons=pairs, outcomes=outcomes, sample_weight=heavy)
     np.testing.assert_allclose(found.decision_function(table.features), expected.decision_function(table.features))
     prior = select.fit_evidence(table, {}, None)
-    assert prior.learned_.count() == 0
+    assert prior.fitted_.count() == 0

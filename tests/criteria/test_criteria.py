@@ -17,7 +17,7 @@ from pairsmith.criteria.problem import ModelEstimate
 from pairsmith.data.features import from_array
 from support.definitions import information, problem
 
-WITH_LINEAR_MODEL = [name for name, criterion in CRITERIA.items() if not criterion.only_effects]
+WITH_LINEAR_MODEL = [name for name, criterion in CRITERIA.items() if not criterion.needs_gaussian_process]
 
 
 def test_names_are_keys_and_modules_are_loaded_only_when_called():
@@ -37,8 +37,8 @@ def test_the_table_in_the_docs_is_the_registry():
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     yes = {True: "yes", False: ""}
     assert rows == [
-        f"| `{each.name}` | {each.description} | {each.gain_is} | {yes[each.needs_model]} | {yes[each.uses_engine]}"
-        f" | {yes[each.resumable]} | {yes[each.certifiable]} | {each.bytes_per_pair or ''} |"
+        f"| `{each.name}` | {each.description} | {each.gain_description} | {yes[each.needs_model]}"
+        f" | {yes[each.uses_engine]} | {yes[each.resumable]} | {yes[each.certifiable]} | {each.bytes_per_pair or ''} |"
         for each in CRITERIA.values()
     ]
 
@@ -64,7 +64,7 @@ def test_logdet_is_correct_whatever_a_gain_is(objective):
     for step in range(5):
         assert selection.logdet[step] == pytest.approx(defined([*compared, *selection.pairs[: step + 1]]))
     rises = np.diff(selection.logdet, prepend=selection.logdet_before)
-    assert np.allclose(rises, selection.gains) == (CRITERIA[objective].gain_is == LOG_DET)
+    assert np.allclose(rises, selection.gains) == (CRITERIA[objective].gain_description == LOG_DET)
 
 
 @pytest.mark.parametrize("objective", [name for name, each in CRITERIA.items() if each.resumable])

@@ -50,7 +50,7 @@ def test_the_design_starts_from_an_effect_variance_or_from_a_prior():
     assert (by_variance.touched, by_variance.design(None).effects.variance) == (3, 0.5)
     gp = ps.BradleyTerryGP(linear=1.0, smooth=False, items=0.5).fit(X, comparisons=comparisons, outcomes=[1, -1])
     selection = ps.select(X, 1, model=gp, objective="d-optimal", comparisons=comparisons)
-    assert selection.logdet_before == pytest.approx(gp.learned_.posterior.logdet)
+    assert selection.logdet_before == pytest.approx(gp.fitted_.posterior.logdet)
     assert as_problem(START, 1, comparisons=comparisons).touched == 0
 
 

@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pairsmith.data.arrays import EXACT, as_items, as_ordered_pairs, as_pairs, check_items, refuse_masked, size_if_whole
+from pairsmith.data.arrays import (
+    MAX_EXACT_INT,
+    as_ordered_pairs,
+    as_pairs,
+    as_row_numbers,
+    check_row_numbers,
+    integer_size,
+    refuse_masked,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +28,7 @@ from pairsmith.data.arrays import EXACT, as_items, as_ordered_pairs, as_pairs, c
     ],
 )
 def test_whole_numbers_of_any_type_are_row_numbers(values):
-    items = as_items(values, "labeled")
+    items = as_row_numbers(values, "labeled")
     assert items.dtype == np.int64
     assert items.tolist() == [3, 0, 7]
 
@@ -44,7 +52,7 @@ def test_whole_numbers_of_any_type_are_row_numbers(values):
 )
 def test_other_values_are_refused_as_row_numbers(values, message):
     with pytest.raises(ValueError, match=message):
-        as_items(values, "labeled")
+        as_row_numbers(values, "labeled")
 
 
 def test_pairs_are_sorted_and_ordered_pairs_are_not():
@@ -67,18 +75,18 @@ def test_malformed_pairs_are_refused(read):
 
 
 def test_row_numbers_outside_of_X_are_refused():
-    check_items(np.array([0, 4]), 5, "labeled")
-    check_items(np.zeros((0, 2), dtype=np.int64), 5, "labeled")
+    check_row_numbers(np.array([0, 4]), 5, "labeled")
+    check_row_numbers(np.zeros((0, 2), dtype=np.int64), 5, "labeled")
     for item in (-1, 5):
         with pytest.raises(ValueError, match=f"labeled holds {item}, but the rows of X are numbered 0 to 4"):
-            check_items(np.array([[0, item]]), 5, "labeled")
+            check_row_numbers(np.array([[0, item]]), 5, "labeled")
 
 
 def test_the_size_of_a_whole_number_is_its_absolute_value():
-    assert float(EXACT) == EXACT
-    assert float(EXACT + 1) != EXACT + 1
+    assert float(MAX_EXACT_INT) == MAX_EXACT_INT
+    assert float(MAX_EXACT_INT + 1) != MAX_EXACT_INT + 1
     values = [-3, np.int8(-128), 10**400, 2.0, "5", None, True]
-    assert [size_if_whole(value) for value in values] == [3, 128, 10**400, 0, 0, 0, 1]
+    assert [integer_size(value) for value in values] == [3, 128, 10**400, 0, 0, 0, 1]
 
 
 def test_values_without_a_mask_are_accepted():

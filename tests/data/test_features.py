@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from pairsmith.data import features as module
-from pairsmith.data.features import InMemory, Shifted, TooLargeToCopy, extremes, from_array, rows_in_a_block, some_rows
+from pairsmith.data.features import (
+    InMemory,
+    ShiftedFeatures,
+    TooLargeToCopy,
+    column_extremes,
+    evenly_spaced_rows,
+    from_array,
+    rows_per_block,
+)
 
 N, D = 57, 3
 WHOLE = np.random.default_rng(0).integers(0, 200, size=(N, D))
@@ -74,7 +82,7 @@ def test_shifts_are_added_to_the_rows_of_shifted_items_only(features):
     place[[3, 56]] = 1, 0
     own = features.centred(CENTER)
     before = own.rows(slice(None)).copy()
-    shifted, expected = Shifted(own, place, shift), before.copy()
+    shifted, expected = ShiftedFeatures(own, place, shift), before.copy()
     expected[3] += shift[1]
     expected[56] += shift[0]
     for which in WHICH:
@@ -86,7 +94,7 @@ def test_shifts_are_added_to_the_rows_of_shifted_items_only(features):
 def test_blocks_hold_all_stored_rows_in_order(features, monkeypatch):
     monkeypatch.setattr(module, "_NUMBERS_PER_BLOCK", 10 * D)
     for own in (features, features.centred(CENTER)):
-        found = own.over_blocks(lambda low, block: (low, block))
+        found = own.apply_to_blocks(lambda low, block: (low, block))
         assert [low for low, _ in found] == [0, 10, 20, 30, 40, 50]
         assert all(block.dtype == features.dtype for _, block in found)
         np.testing.assert_array_equal(np.vstack([block for _, block in found]), WHOLE)
@@ -94,12 +102,12 @@ def test_blocks_hold_all_stored_rows_in_order(features, monkeypatch):
 
 def test_the_number_of_rows_in_a_block_never_changes():
     """Checkpoints store fingerprints of these blocks."""
-    assert [rows_in_a_block(d) for d in (1, 3, 128, 1 << 22, 1 << 30)] == [4194304, 1398101, 32768, 1, 1]
+    assert [rows_per_block(d) for d in (1, 3, 128, 1 << 22, 1 << 30)] == [4194304, 1398101, 32768, 1, 1]
 
 
 def test_extremes_of_each_column_are_over_all_blocks(features, monkeypatch):
     monkeypatch.setattr(module, "_NUMBERS_PER_BLOCK", 10 * D)
-    high, low = extremes(features)
+    high, low = column_extremes(features)
     assert high.dtype == low.dtype == np.float64
     assert high.tolist() == [max(column) for column in WHOLE.T.tolist()]
     assert low.tolist() == [min(column) for column in WHOLE.T.tolist()]
@@ -107,7 +115,7 @@ def test_extremes_of_each_column_are_over_all_blocks(features, monkeypatch):
 
 @pytest.mark.parametrize("about", [1, 5, 10, 56, 57, 58, 1000])
 def test_some_rows_are_evenly_spaced(features, about):
-    found = some_rows(features, about) + features.center
+    found = evenly_spaced_rows(features, about) + features.center
     assert 0.5 * min(about, N) <= len(found) <= about
     rows = [int(np.flatnonzero((row == WHOLE).all(axis=1))[0]) for row in found]
     assert rows[0] == 0
@@ -119,7 +127,7 @@ def test_small_arrays_are_copied_and_large_ones_are_not(monkeypatch):
     assert from_array(WHOLE).dtype == np.float64
     plain = WHOLE.astype(np.float64)
     assert np.shares_memory(from_array(plain).rows(slice(None)), plain)  # float64 needs no copy
-    monkeypatch.setattr(module, "COMFORTABLE", N * D * 8 - 1)
+    monkeypatch.setattr(module, "MAX_COPIED_BYTES", N * D * 8 - 1)
     large = from_array(WHOLE)
     assert isinstance(large, TooLargeToCopy)
     assert large.array is WHOLE

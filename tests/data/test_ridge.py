@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from pairsmith.data import features as features_module
-from pairsmith.data.features import InMemory, TooLargeToCopy, extremes
+from pairsmith.data.features import InMemory, TooLargeToCopy, column_extremes
 from pairsmith.data.ridge import as_ridge
 
 
 def ridge_of(ridge, X):
     features = InMemory(np.array(X, dtype=np.float64))
-    return as_ridge(ridge, features, extremes(features))
+    return as_ridge(ridge, features, column_extremes(features))
 
 
 def test_auto_is_the_papers_multiple_of_the_mean_norm(monkeypatch):
@@ -26,7 +26,7 @@ def test_auto_does_not_overflow_in_narrow_types(dtype):
     X = np.full((5, 4), 200, dtype=dtype)
     X[0] = 0
     features = TooLargeToCopy(X)
-    assert as_ridge("auto", features, extremes(features)) == pytest.approx(1e-5 * 400 * 4 / 5)
+    assert as_ridge("auto", features, column_extremes(features)) == pytest.approx(1e-5 * 400 * 4 / 5)
 
 
 def test_auto_works_when_squares_overflow():

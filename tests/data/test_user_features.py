@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import pairsmith as ps
-from pairsmith.data.user_features import as_features, without_ids
+from pairsmith.data.user_features import as_features, split_ids
 
 INEXACT = 2**60 + 1
 IDS = ["u", "v", "w"]
@@ -49,11 +49,11 @@ def test_whole_numbers_that_float64_can_hold_are_accepted(X):
 def test_ids_come_from_a_column_or_an_index():
     frame = pd.DataFrame({"a": [1.0, 2, 4], "id": IDS})
     for table in (frame, pl.from_pandas(frame), pa.Table.from_pandas(frame), frame.set_index("id")):
-        X, ids = without_ids(table)
+        X, ids = split_ids(table)
         assert list(X.columns) == ["a"]
         assert ids.to_list() == IDS
     for table in (frame[["a"]], pl.from_pandas(frame[["a"]]), np.eye(2), [[1, 2]], None):
-        assert without_ids(table)[1] is None
+        assert split_ids(table)[1] is None
     numbered = pa.table({"id": [5, 3, 9], "a": [1.0, 2, 4]})
     pd.testing.assert_frame_equal(ps.select(numbered, 2).to_frame(), ps.select(numbered.to_pandas(), 2).to_frame())
     assert set(ps.select(numbered, 1).to_frame().loc[0, ["first", "second"]]) == {5, 9}

@@ -12,7 +12,7 @@ import pytest
 from numba import njit
 
 from pairsmith import cli
-from pairsmith.design.compiling import compiling
+from pairsmith.design.compiling import measure_compilation
 
 MODULE = """
 from typing import NamedTuple
@@ -76,11 +76,11 @@ def test_without_a_writable_cache_folder_kernels_are_compiled_again_with_a_warni
 
 def test_a_kernel_takes_compilation_time_only_at_its_first_call_with_a_type():
     kernel = njit(lambda x: x.sum() + 1)
-    with compiling() as first:
+    with measure_compilation() as first:
         kernel(np.ones(3))
-    with compiling() as second:
+    with measure_compilation() as second:
         kernel(np.ones(3))
-    with compiling() as other_type:
+    with measure_compilation() as other_type:
         kernel(np.ones(3, dtype=np.float32))
     assert first.seconds > 0
     assert second.seconds == 0
@@ -92,7 +92,7 @@ def test_a_kernel_called_by_a_kernel_counts_once():
     inner = njit(lambda x: np.sort(x))
     outer = njit(lambda x: inner(x).sum())
     start = time.perf_counter()
-    with compiling() as both:
+    with measure_compilation() as both:
         outer(np.ones(3))
     elapsed = time.perf_counter() - start
     assert elapsed / 2 < both.seconds < elapsed  # most of the time is compilation, and none of it is counted twice
@@ -105,7 +105,7 @@ def test_the_compilation_time_is_set_after_an_error_too():
         kernel(np.ones(3))
         raise RuntimeError("after compiling")
 
-    measured = compiling()
+    measured = measure_compilation()
     with pytest.raises(RuntimeError, match="after compiling"), measured as compilation:
         fails()
     assert compilation.seconds > 0

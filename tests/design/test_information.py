@@ -135,7 +135,7 @@ def test_stretching_scales_the_information_of_a_copy_along_directions():
     A, root, before = information(X, 0.5, range(6)), design.root.copy(), design.logdet
     whitener = np.linalg.inv(root)
     Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    other = design.stretched(Q, np.array([2.0, 0.5, 3.0]))
+    other = design.scaled_along(Q, np.array([2.0, 0.5, 3.0]))
     expected = whitener.T @ Q @ np.diag([2.0, 0.5, 3.0]) @ Q.T @ whitener
     np.testing.assert_allclose(np.linalg.inv(other.root @ other.root.T), expected, rtol=1e-9)
     assert other.logdet == pytest.approx(np.linalg.slogdet(expected)[1])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pairsmith.data.candidates import AllPairs, PairList, WithinGroups, remaining_pairs
-from pairsmith.design.steps import best_pair
+from pairsmith.design.steps import best_pair_finder
 
 N = 14
 GAINS = np.random.default_rng(0).integers(5, size=(N, N)).astype(float)  # many gains are equal
@@ -25,7 +25,7 @@ def test_the_best_pair_has_the_largest_gain_and_is_the_smallest_among_equals(can
 
     open_pairs = {tuple(pair) for pair in rows.pairs(np.arange(len(rows))).tolist()} - {(0, 3), (1, 2)}
     picks = np.zeros(N, dtype=int)
-    with best_pair(remaining, threads, pairs_per_block) as find_best:
+    with best_pair_finder(remaining, threads, pairs_per_block) as find_best:
         while True:
             allowed = [pair for pair in open_pairs if picks[pair[0]] < 2 and picks[pair[1]] < 2]
             i, j, value = find_best(gains)

@@ -3,7 +3,7 @@ import pytest
 from scipy.special import expit
 
 from pairsmith.design.effects import Effects
-from pairsmith.design.weights import Averaged, logistic_weight
+from pairsmith.design.weights import AveragedWeights, logistic_weight
 
 
 def test_the_logistic_weight_is_the_variance_of_an_answer():
@@ -26,13 +26,13 @@ def averaged():
     rng = np.random.default_rng(0)
     covariance = np.array([[0.9, 0.3, 0.0], [0.3, 0.8, 0.1], [0.0, 0.1, 0.5]])
     effects = Effects.from_covariance(2.0, 40, np.array([4, 7, 20]), covariance, np.zeros((3, 3)))
-    return Averaged(3 * rng.standard_normal(40), rng.standard_normal((40, 3)), effects)
+    return AveragedWeights(3 * rng.standard_normal(40), rng.standard_normal((40, 3)), effects)
 
 
 def test_averaged_weights_approximate_the_mean_variance_of_an_answer(averaged):
     """Compare with E p (1 - p) by quadrature, where the variance of a pair is computed by its definition."""
     i, j = np.triu_indices(40, 1)
-    variance = np.sum((averaged.Z[i] - averaged.Z[j]) ** 2, axis=1) + averaged.effects.between(i, j)
+    variance = np.sum((averaged.Z[i] - averaged.Z[j]) ** 2, axis=1) + averaged.effects.difference_variances(i, j)
     four_seven = np.flatnonzero((i == 4) & (j == 7))[0]
     assert variance[four_seven] == pytest.approx(np.sum((averaged.Z[4] - averaged.Z[7]) ** 2) + 0.9 + 0.8 - 0.6)
     at, chance = np.polynomial.hermite_e.hermegauss(80)
@@ -48,8 +48,8 @@ def test_averaged_weights_approximate_the_mean_variance_of_an_answer(averaged):
 def test_weights_by_scores_bound_averaged_gains_from_above(averaged, fraction):
     """Also when d_ij has fallen to a fraction of the variance, a scan by the scores reaches the floor of each gain."""
     i, j = np.triu_indices(40, 1)
-    d = fraction * (np.sum((averaged.Z[i] - averaged.Z[j]) ** 2, axis=1) + averaged.effects.between(i, j))
+    d = fraction * (np.sum((averaged.Z[i] - averaged.Z[j]) ** 2, axis=1) + averaged.effects.difference_variances(i, j))
     gains = averaged.of(i, j) * d
     by_scores = logistic_weight(averaged.scores[i] - averaged.scores[j]) * d
-    assert np.all(by_scores >= averaged.least_product(gains))
-    np.testing.assert_allclose(averaged.most_gain(averaged.least_product(gains)), gains)
+    assert np.all(by_scores >= averaged.min_product(gains))
+    np.testing.assert_allclose(averaged.max_gain(averaged.min_product(gains)), gains)

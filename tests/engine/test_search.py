@@ -187,7 +187,7 @@ def test_features_that_are_not_copied_give_the_same_picks(tmp_path, monkeypatch)
     np.save(tmp_path / "narrow.npy", narrow)
     np.save(tmp_path / "whole.npy", np.round(narrow * 50).astype(np.int16))
     for comfortable in (0, 1 << 29):
-        monkeypatch.setattr(features_module, "COMFORTABLE", comfortable)
+        monkeypatch.setattr(features_module, "MAX_COPIED_BYTES", comfortable)
         for X in (narrow, np.load(tmp_path / "narrow.npy", mmap_mode="r"), np.asfortranarray(narrow)):
             for options in ({}, {"pool_size": 500}):
                 np.testing.assert_array_equal(
@@ -215,7 +215,7 @@ from pairsmith.data import features
 def peak():  # of this process alone: ru_maxrss starts at its parent's value
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()).group(1)) / 1024
 
-features.COMFORTABLE = 1 << 20
+features.MAX_COPIED_BYTES = 1 << 20
 X = np.random.default_rng(0).standard_normal((80_000, 256), dtype=np.float32)
 X[:, 4:] *= 1e-3
 ps.select(X[:500], 2)

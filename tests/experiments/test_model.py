@@ -93,4 +93,4 @@ def test_rounds_under_the_model_call_select_with_it(monkeypatch):
     assert "objective" not in began | went_on  # whatever is the default under this model
     assert "comparisons" not in began
     np.testing.assert_array_equal(went_on["comparisons"], trial.pairs[:20])
-    assert len(went_on["model"].learned_.answers) == 20
+    assert len(went_on["model"].fitted_.answers) == 20

@@ -87,7 +87,7 @@ def test_bits_of_a_round_use_the_model_that_designed_it(tmp_path):
 @pytest.mark.usefixtures("forty")
 def test_rounds_ask_anew_and_are_judged_by_a_model_fitted_anew(rule, tmp_path, monkeypatch):
     learned, told = [], worth.figures_of_model
-    monkeypatch.setattr(worth, "figures_of_model", lambda trial, gp: learned.append(gp.learned_) or told(trial, gp))
+    monkeypatch.setattr(worth, "figures_of_model", lambda trial, gp: learned.append(gp.fitted_) or told(trial, gp))
     (row,) = model.run_quietly(worth.repetition, data="synthetic", seed=0, rule=rule, folder=tmp_path, marks=[60])
     assert row["K"] == 60
     assert row["seconds"] > 0

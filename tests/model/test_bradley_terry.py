@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairsmith as ps
 from pairsmith.data.features import from_array
-from pairsmith.model.bradley_terry import usual_ridge
+from pairsmith.model.bradley_terry import default_ridge
 from support.simulate import labels_and_answers
 
 
@@ -210,10 +210,10 @@ def test_invalid_ridges_are_refused():
 def test_usual_ridge_gives_scores_a_prior_standard_deviation_of_2():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 6)) * np.array([1, 2, 3, 4, 5, 60]) + 100
-    ridge = usual_ridge(from_array(X))
+    ridge = default_ridge(from_array(X))
     scores = (X - X.mean(axis=0)) @ (rng.standard_normal((6, 4000)) / np.sqrt(2 * ridge))
     assert np.sqrt(np.mean(scores**2)) == pytest.approx(2, rel=0.05)
 
 
 def test_usual_ridge_of_identical_items_is_1():
-    assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0
+    assert default_ridge(from_array(np.ones((5, 2)))) == 1.0

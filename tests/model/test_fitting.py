@@ -242,7 +242,7 @@ def test_sampled_scores_follow_the_posterior_if_variances_are_fixed():
     np.testing.assert_allclose(scores.mean(axis=0), mean, atol=0.03)
     np.testing.assert_allclose(scores.std(axis=0), error, rtol=0.03)
     linear, number, _ = model.placed(X)
-    posterior = model.learned_.joint(model.learned_.coordinates(linear), number)
+    posterior = model.fitted_.joint(model.fitted_.coordinates(linear), number)
     _, variance = posterior.gaps(np.array([0]), np.array([1]))  # together, not each for itself
     assert np.std(scores[:, 0] - scores[:, 1]) == pytest.approx(np.sqrt(variance[0]), rel=0.03)
 
@@ -254,7 +254,7 @@ def test_unknown_variances_widen_the_sampled_scores():
     model = ps.BradleyTerryGP().fit(n_items=30, comparisons=pairs, outcomes=outcomes)
     linear = model.placed()[0]
     apart = [
-        np.std(np.log(sample_scores(model.learned_, linear, free, np.random.default_rng(0), 40).std(axis=1)))
+        np.std(np.log(sample_scores(model.fitted_, linear, free, np.random.default_rng(0), 40).std(axis=1)))
         for free in (("items",), ())
     ]
     assert apart[0] > 1.2 * apart[1]

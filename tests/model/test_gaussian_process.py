@@ -289,8 +289,8 @@ def test_with_answers_matches_a_fit_to_all_answers(labels, tmp_path):
         assert found.doubt_ == pytest.approx(whole.doubt_, abs=1e-3)
         assert found.reliability_ == pytest.approx(whole.reliability_, abs=2e-3)
         np.testing.assert_allclose(found.decision_function(X), whole.decision_function(X), atol=0.02)
-        assert found.learned_.count() == 120
-    assert (model.doubt_, model.learned_.count()) == (before, 80)
+        assert found.fitted_.count() == 120
+    assert (model.doubt_, model.fitted_.count()) == (before, 80)
 
 
 def test_with_answers_learns_variances_again_after_a_fifth_more_answers():
@@ -303,8 +303,8 @@ def test_with_answers_learns_variances_again_after_a_fifth_more_answers():
     assert few.variances_ == model.variances_
     whole = ps.BradleyTerryGP().fit(X, comparisons=pairs, outcomes=outcomes)
     assert many.variances_ == pytest.approx(whole.variances_, rel=0.05)
-    with pytest.raises(AttributeError, match="left_out_ exists only after fit"):
-        _ = few.left_out_
+    with pytest.raises(AttributeError, match="leave_one_out_ exists only after fit"):
+        _ = few.leave_one_out_
 
 
 def test_with_answers_refuses_other_items():

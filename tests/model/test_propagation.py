@@ -8,7 +8,7 @@ from scipy.special import expit, log_expit
 import pairsmith as ps
 from pairsmith.model.evidence import Answers
 from pairsmith.model.posterior import Prior, Sites, WeightSpacePosterior
-from pairsmith.model.propagation import propagate, share_right, tilted_moments
+from pairsmith.model.propagation import prediction_accuracy, propagate, tilted_moments
 
 
 def answers_of(pairs, won, lost, slope=1.0, shift=0.0):
@@ -158,7 +158,7 @@ def test_leave_one_out_approximates_a_fit_without_the_answer():
     outcomes = np.append(outcomes, [1, -1, 0])
     fixed = {"linear": 2.0, "smooth": False, "items": 0.5}
     model = ps.BradleyTerryGP(**fixed).fit(X, comparisons=pairs, outcomes=outcomes)
-    result = model.left_out_
+    result = model.leave_one_out_
     assert list(result.columns) == ["gap", "error", "p"]
     asked = np.sort(pairs, axis=1)
     for at in range(len(pairs)):
@@ -176,12 +176,12 @@ def test_leave_one_out_has_one_row_per_answer_with_labels_weights_and_raters():
     known = {"y": [1, -1], "labeled": [3, 4], "comparisons": pairs, "outcomes": outcomes}
     weights = np.ones(62)
     weights[2 + 7] = 0
-    plain = ps.BradleyTerryGP(smooth=False).fit(X, **known, sample_weight=weights).left_out_
+    plain = ps.BradleyTerryGP(smooth=False).fit(X, **known, sample_weight=weights).leave_one_out_
     assert len(plain) == 60
     assert list(np.flatnonzero(plain["p"].isna())) == [7]
     shown = np.where(np.arange(60) % 4 == 3, -1, pairs[:, 0])
     model = ps.BradleyTerryGP(smooth=False).fit(X, **known, raters=["anna", "ben"] * 30, shown_first=shown)
-    result = model.left_out_
+    result = model.leave_one_out_
     # A rater's slope and bias are in the probability: by hand for one answer, with the average by Monte Carlo.
     slope, bias = model.raters_.loc["ben", ["slope", "bias"]]
     for answer, shift in ((1, bias), (3, 0.0)):  # of the second nobody knows what was shown first
@@ -193,15 +193,15 @@ def test_loaded_model_has_no_leave_one_out_predictions(tmp_path):
     X, pairs, outcomes = simulate()
     ps.BradleyTerryGP(smooth=False).fit(X, comparisons=pairs, outcomes=outcomes).save(tmp_path / "m.json")
     with pytest.raises(AttributeError, match=r"a model that was loaded, .* has lost it"):
-        _ = ps.BradleyTerryGP.load(tmp_path / "m.json").left_out_
+        _ = ps.BradleyTerryGP.load(tmp_path / "m.json").leave_one_out_
 
 
 def test_share_right_and_log_loss():
     p, outcomes = np.array([0.9, 0.2, 0.6, 0.5, np.nan, 0.5]), np.array([1.0, 1.0, -1.0, 1.0, 1.0, 0.0])
-    right, loss = share_right(p, outcomes, np.array([2.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
+    right, loss = prediction_accuracy(p, outcomes, np.array([2.0, 1.0, 1.0, 1.0, 1.0, 1.0]))
     assert right == pytest.approx((2 + 0 + 0 + 0.5) / 5)
     assert loss == pytest.approx(-(2 * np.log(0.9) + np.log(0.2) + np.log(0.4) + 2 * np.log(0.5)) / 6)
-    assert np.isnan(share_right(p[5:], outcomes[5:], np.ones(1))).all()
+    assert np.isnan(prediction_accuracy(p[5:], outcomes[5:], np.ones(1))).all()
 
 
 def test_known_recognises_items_of_the_fit():

@@ -111,7 +111,7 @@ def test_fit_ignores_the_order_of_answers_and_within_pairs(sides):
     np.testing.assert_allclose(again.decision_function(), first.decision_function(), atol=1e-9)
     np.testing.assert_allclose(again.raters_.loc[first.raters_.index], first.raters_, atol=1e-9)
     assert again.evidence_ == pytest.approx(first.evidence_, abs=1e-9)
-    p, p_again = first.left_out_["p"].to_numpy()[order], again.left_out_["p"].to_numpy()
+    p, p_again = first.leave_one_out_["p"].to_numpy()[order], again.leave_one_out_["p"].to_numpy()
     np.testing.assert_allclose(np.where(swapped[order], 1 - p, p), p_again, atol=1e-9)
 
 

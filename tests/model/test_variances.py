@@ -66,7 +66,7 @@ def test_search_reaches_the_maximum_of_flat_and_bent_evidence(seed):
         known = {"n_items": n, "comparisons": pairs, "outcomes": outcomes}
         designing = ps.BradleyTerryGP(items=4.0).fit(**known)
         if len(pairs) >= 80:
-            found = ps.BradleyTerryGP().fit(**known).learned_
+            found = ps.BradleyTerryGP().fit(**known).fitted_
             form, alone = cheapest_form(found.parts, found.answers), {"linear": 0.0, "smooth": 0.0}
             log_density = {
                 items: evaluate(form, found.answers, alone | {"items": items}, None).log_density

@@ -6,12 +6,13 @@ import pytest
 import pairsmith as ps
 from pairsmith.criteria import CRITERIA
 from pairsmith.data.features import from_array
-from pairsmith.model.bradley_terry import usual_ridge
+from pairsmith.model.bradley_terry import default_ridge
 from support.definitions import RIDGE, problem
 
 
 @pytest.mark.parametrize(
-    "objective", [name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects]
+    "objective",
+    [name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.needs_gaussian_process],
 )
 def test_without_a_model_one_is_fitted_to_labels_and_outcomes(objective):
     X, _ = problem(0, n=30)
@@ -43,10 +44,10 @@ def test_the_usual_ridge_gives_scores_a_prior_deviation_of_two():
     """Draw coefficients from the prior that corresponds to the penalty, exp(-ridge |beta|^2)."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((500, 4)) * [1.0, 3.0, 0.2, 1.0] + 7
-    ridge = usual_ridge(from_array(X))
+    ridge = default_ridge(from_array(X))
     betas = rng.standard_normal((4, 5000)) / np.sqrt(2 * ridge)
     assert np.sqrt(np.mean(((X - X.mean(axis=0)) @ betas) ** 2)) == pytest.approx(2, rel=0.05)
-    assert usual_ridge(from_array(np.ones((5, 2)))) == 1.0
+    assert default_ridge(from_array(np.ones((5, 2)))) == 1.0
 
 
 @pytest.mark.parametrize("objective", [name for name, criterion in CRITERIA.items() if criterion.supports_item_effects])
@@ -54,8 +55,8 @@ def test_select_does_not_change_the_posterior_of_the_model(objective):
     rng = np.random.default_rng(0)
     pairs = np.array([rng.choice(20, 2, replace=False) for _ in range(60)])
     model = ps.BradleyTerryGP().fit(n_items=20, comparisons=pairs, outcomes=rng.choice([-1, 1], 60))
-    before = [array.copy() for array in (model.learned_.posterior.effects, model.learned_.posterior.mean)]
+    before = [array.copy() for array in (model.fitted_.posterior.effects, model.fitted_.posterior.mean)]
     ps.select(None, 40, model=model, objective=objective, random_state=0)
-    after = model.learned_.posterior.effects, model.learned_.posterior.mean
+    after = model.fitted_.posterior.effects, model.fitted_.posterior.mean
     for array, same in zip(after, before, strict=True):
         np.testing.assert_array_equal(array, same)

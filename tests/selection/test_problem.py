@@ -31,7 +31,7 @@ def test_candidates_that_were_not_compared_may_be_picked(candidates, expected):
     compared = [(1, 0), (3, 1), (3, 1), (2, 5)]
     problem = as_problem(START, 1, candidates=candidates, comparisons=compared)
     assert enumerate_pairs(problem.remaining()) == allowed_pairs(expected, compared, [], None)
-    assert problem.remaining().at_most() == len(enumerate_pairs(problem.remaining()))
+    assert problem.remaining().max_picks() == len(enumerate_pairs(problem.remaining()))
     assert problem.compared.tolist() == [[0, 1], [1, 3], [1, 3], [2, 5]]
     assert problem.comparisons.tolist() == [[1, 0], [3, 1], [3, 1], [2, 5]]  # outcomes refer to this order
 
@@ -41,6 +41,6 @@ def test_the_bound_on_the_picks_respects_the_cap(cap):
     """In a star, the middle is in every pair, so a cap of c allows at most c pairs; the bound may be larger."""
     star = [(0, j) for j in range(1, 10)]
     problem = as_problem(START, 1, candidates=star, max_per_item=cap)
-    assert problem.remaining().at_most() >= min(cap, 9)
-    everything = as_problem(START, 1, max_per_item=cap).remaining().at_most()
+    assert problem.remaining().max_picks() >= min(cap, 9)
+    everything = as_problem(START, 1, max_per_item=cap).remaining().max_picks()
     assert everything == min(10 * min(cap, 9) // 2, 45)

@@ -55,7 +55,7 @@ def items_of(n=12, d=3, seed=0):
 
 def invite_people(store, count):
     """So many raters, by their numbers."""
-    return [people.person_of(store, people.invite(store, f"p{at}"), "rater") for at in range(count)]
+    return [people.person_with_token(store, people.invite(store, f"p{at}"), "rater") for at in range(count)]
 
 
 def create_campaign(target, items, parts, question="Which is better?", k=10, answers_per_pair=1, media=None, **more):
@@ -92,7 +92,7 @@ def ask(api, path, **body):
 
 def answer_next(store, choice="left", person=None):
     """This person, or whoever sits at this machine, gets the next pair and answers it."""
-    person = people.local_person(store) if person is None else person
+    person = people.local_rater(store) if person is None else person
     assert leases.answer(store, person, leases.next_pair(store, person).token, choice)
 
 

@@ -13,7 +13,7 @@ from pairsmith.campaign.store.answers import strength_weights
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.features import from_array
 from pairsmith.data.outcomes import as_words
-from pairsmith.model.bradley_terry import BradleyTerry, usual_ridge
+from pairsmith.model.bradley_terry import BradleyTerry, default_ridge
 from pairsmith.model.gaussian_process import BradleyTerryGP
 
 
@@ -50,7 +50,7 @@ def fit_linear(snapshot: CampaignSnapshot) -> BradleyTerry | None:
     arguments = {name: value for name, value in evidence(snapshot).items() if name not in ("raters", "shown_first")}
     if not arguments:
         return None
-    model = BradleyTerry(usual_ridge(from_array(snapshot.features.to_numpy())))
+    model = BradleyTerry(default_ridge(from_array(snapshot.features.to_numpy())))
     return model.fit(snapshot.features, **_outcomes_as_words(arguments))
 
 

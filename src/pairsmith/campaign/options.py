@@ -88,7 +88,7 @@ class CampaignOptions:
         self._check_numbers()
         if self.objective not in CRITERIA:
             raise OptionError("objective", f"{self.objective!r} is unknown; choose one of {', '.join(CRITERIA)}")
-        if self.asks_again and not CRITERIA[self.objective].only_effects:
+        if self.asks_again and not CRITERIA[self.objective].needs_gaussian_process:
             raise OptionError("asks_again", f"needs objective 'order', got {self.objective!r}")
         if self.folder is not None and not os.path.isdir(self.folder):
             raise OptionError("folder", f"{self.folder} does not exist")

@@ -176,9 +176,9 @@ def gold(
         outcomes = {} if known is None else gold_pairs.read(known, items, store.settings.ties)
         which = 0 if known is None else question_index(store, question)
         count = gold_pairs.know(store, outcomes, rate, which)
-        mixed_in = gold_pairs.rate_of(store)
+        mixed_in = gold_pairs.gold_rate_of(store)
         with store.reading() as connection:
-            scores, all_who_count = gold_pairs.right_and_asked(connection), gold_pairs.together(connection)
+            scores, all_who_count = gold_pairs.score_raters(connection), gold_pairs.together(connection)
             out = {row["name"] for row in excluded(connection)}
     say(f"{display_name(target)}: {describe_gold(count, mixed_in)}")
     for name, (right, asked) in scores.items():

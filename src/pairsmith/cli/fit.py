@@ -307,7 +307,7 @@ def fit_gp(evidence: Evidence) -> tuple[BradleyTerryGP, list[str | Table]]:
     """Fit the default model. Return it with the sentences and the table to print."""
     import numpy as np
 
-    from pairsmith.model.propagation import share_right
+    from pairsmith.model.propagation import prediction_accuracy
 
     model = evidence.fit_gp()
     n_items, n_answers = len(evidence.features), len(evidence.comparisons)
@@ -328,7 +328,7 @@ def fit_gp(evidence: Evidence) -> tuple[BradleyTerryGP, list[str | Table]]:
         f" {model.reliability_:.2f}."
     )
     answer_weights = evidence.weights[len(evidence.weights) - n_answers :]
-    right, loss = share_right(model.left_out_["p"].to_numpy(), evidence.outcomes, answer_weights)
+    right, loss = prediction_accuracy(model.leave_one_out_["p"].to_numpy(), evidence.outcomes, answer_weights)
     if np.isfinite(right):
         report.append(
             f"Each answer predicted by all the others: {right:.0%} right, log loss {loss:.3f} ({np.log(2):.3f} by"

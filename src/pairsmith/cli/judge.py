@@ -109,7 +109,7 @@ def judge(
         ask = _ask_function(command, http, model, key_from, timeout, temperature)
         person = judging.enrol(store, name or model or os.path.basename(shlex.split(command or "")[0]))
         if ask_skipped_again:
-            corrections.take_back_skips(store, person)
+            corrections.undo_skips(store, person)
         patience = judging.Patience(tries, per_minute, give_up_after)
         with (
             _exit_if_given_up(),
@@ -167,7 +167,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
     """Print what the judge did, and how far it agrees with people."""
     import sqlalchemy as sa
 
-    from pairsmith.campaign.reporting.agreement import judges_against_people
+    from pairsmith.campaign.reporting.agreement import compare_judges_with_people
     from pairsmith.campaign.store.answers import load_answers
     from pairsmith.campaign.store.schema import people
 
@@ -184,7 +184,7 @@ def _summarise(store: Store, person: int, tally: Tally, wanted: int | None) -> N
         counted_answers = load_answers(connection)
     for question in range(len(store.settings.questions)):
         which = f"Question {question + 1}: agrees" if several else "Agrees"
-        rows = judges_against_people(counted_answers[counted_answers["question"] == question])
+        rows = compare_judges_with_people(counted_answers[counted_answers["question"] == question])
         for row in [row for row in rows if row["name"] == name]:
             if row["pairs"]:
                 among = "" if row["people"] is None else f"; people with each other {row['people']:.0%}"

@@ -87,7 +87,7 @@ def summarise(selection: Selection, path: Path) -> None:
         first, second = (escape(printable(str(name))) for name in (row.first, row.second))
         table.add_row(str(row.rank), first, second, f"{row.gain:.4g}")
     console.print(table)
-    console.print(f"gain: {selection.gain_is}", soft_wrap=True)
+    console.print(f"gain: {selection.gain_description}", soft_wrap=True)
     console.print(f"Wrote {escape(printable(str(path)))}")
 
 

@@ -244,7 +244,7 @@ def select(
             print(printable(sentence), file=sys.stderr if output is None else sys.stdout)
         evidence = read_evidence(table, labels, better, answers or [], needs_fit)
         counts = evidence.pop("counts", None)
-        if needs_fit and objective is not None and CRITERIA[objective].only_effects:
+        if needs_fit and objective is not None and CRITERIA[objective].needs_gaussian_process:
             fitted = fit_evidence(table, evidence, counts)
         elif table.features.shape[1] == 0 and fitted is None and item_effects is None:
             reason = "" if no_features else f"{table.path}: there are no feature columns besides the ids; "

@@ -221,7 +221,7 @@ def demo_campaign(
         check_place(str(target))
         print(f"{'Reading reviews' if texts else 'Drawing digits'} and planning the first pairs ...", flush=True)
         if texts:
-            count, recipe = demo.make_demo_of_texts(str(target))
+            count, recipe = demo.make_text_demo(str(target))
             say(f"No numbers are given: features are made from {'; '.join(recipe.sentences())}.")
         else:
             count = demo.make_demo(str(target))

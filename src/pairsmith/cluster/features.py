@@ -20,7 +20,7 @@ import numpy.typing as npt
 from pairsmith.cluster.cache import CACHE, buffer
 from pairsmith.cluster.kernels import read_rows
 from pairsmith.data.arrays import Floats, Ints, refuse_masked
-from pairsmith.data.features import Result, Which, rows_in_a_block
+from pairsmith.data.features import Result, Which, rows_per_block
 from pairsmith.data.user_features import check_shape
 from pairsmith.engine.top_pairs import Items
 
@@ -260,8 +260,8 @@ class OnWorkers:
         calls = [self.submitter.on_features(project, part, self.center, factors) for part in parts]
         return np.concatenate(self.submitter.run("project" if factors else "rows", calls))
 
-    def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-        n, step = self.shape[0], rows_in_a_block(self.shape[1])
+    def apply_to_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+        n, step = self.shape[0], rows_per_block(self.shape[1])
         spans = [(low, min(low + step, n)) for low in range(0, n, step)]
         calls = [self.submitter.on_features(over_block, *span, of_block) for span in spans]
         results: list[Result] = self.submitter.run("check", calls)

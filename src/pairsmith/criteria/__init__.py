@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pairsmith.data.features import Features
     from pairsmith.design.information import Design
     from pairsmith.design.steps import Step, Steps
-    from pairsmith.design.weights import Averaged
+    from pairsmith.design.weights import AveragedWeights
 
 LOG_DET = "the increase of log det of the information"
 
@@ -45,14 +45,14 @@ class Criterion:
     name: str
     description: str  # one line, for help and tables
     steps: Callable[[Run, int], Steps]  # yields at most this many picks
-    gain_is: str = LOG_DET  # what a gain is, for help and tables
+    gain_description: str = LOG_DET  # what a gain is, for help and tables
     needs_model: bool = False  # a fitted model, or labels and outcomes to fit one to
     uses_engine: bool = False
     supports_item_effects: bool = False  # items may have effects of their own, and the model may be a Gaussian process
-    only_effects: bool = False  # the model must be a Gaussian process
+    needs_gaussian_process: bool = False  # the model must be a Gaussian process
     bytes_per_pair: int = 0  # memory per candidate pair
     # Returns the scores that give the weights p (1 - p) of answers. None: every answer has the weight 1.
-    weighting_scores: Callable[[Features, ModelEstimate], Floats | Averaged] | None = None
+    weighting_scores: Callable[[Features, ModelEstimate], Floats | AveragedWeights] | None = None
     # Adds a pair from a checkpoint to the design. None: a run cannot be resumed.
     replay: Callable[[Design, int, int], Step] | None = None
     certifiable: bool = False  # its picks raise log det, which a certificate bounds
@@ -97,10 +97,10 @@ CRITERIA = {
             "order",
             "asks where the order of items is in doubt, under a BradleyTerryGP; the default for rounds",
             _imported_when_called("order.steps"),
-            gain_is="information about the order of items, in nats, summed over all pairs of items",
+            gain_description="information about the order of items, in nats, summed over all pairs of items",
             needs_model=True,
             supports_item_effects=True,
-            only_effects=True,
+            needs_gaussian_process=True,
             default_seed=0,  # for the sample of items, if there are too many to consider all
         ),
         Criterion(
@@ -126,7 +126,7 @@ CRITERIA = {
             "a-optimal",
             "minimises the trace of A^-1, the total variance of the coefficients",
             _imported_when_called("a_optimal.steps"),
-            gain_is="the decrease of the trace of A^-1, the total variance of the coefficients",
+            gain_description="the decrease of the trace of A^-1, the total variance of the coefficients",
             replay=_imported_when_called("a_optimal.replay"),
             bytes_per_pair=16,
         ),
@@ -134,7 +134,7 @@ CRITERIA = {
             "entropy",
             "picks the pairs whose answers are most uncertain under a model",
             _imported_when_called("entropy.steps"),
-            gain_is="the entropy of the answer under the model, in nats",
+            gain_description="the entropy of the answer under the model, in nats",
             needs_model=True,
             supports_item_effects=True,
         ),
@@ -142,7 +142,7 @@ CRITERIA = {
             "fisher",
             "maximises the Fisher information ratio of the picked pairs to all candidates",
             _imported_when_called("fisher.steps"),
-            gain_is="the increase of the Fisher information ratio",
+            gain_description="the increase of the Fisher information ratio",
             needs_model=True,
             bytes_per_pair=8,
         ),
@@ -150,7 +150,7 @@ CRITERIA = {
             "mutual-information",
             "maximises the information of all answers together about the coefficients of a model",
             _imported_when_called("mutual_information.steps"),
-            gain_is="information about the coefficients, in nats",
+            gain_description="information about the coefficients, in nats",
             needs_model=True,
             bytes_per_pair=40,
             default_seed=0,  # for the samples of the estimate: the same in every run

@@ -7,9 +7,9 @@ import numpy as np
 from pairsmith.criteria.problem import Run
 from pairsmith.data.arrays import Floats
 from pairsmith.design.compiling import compiled
-from pairsmith.design.information import Design, terms_of
-from pairsmith.design.kernels import CANCELLED, distances
-from pairsmith.design.steps import Step, Steps, best_pair
+from pairsmith.design.information import Design, sum_of_term_norms
+from pairsmith.design.kernels import CANCELLATION_RATIO, distances
+from pairsmith.design.steps import Step, Steps, best_pair_finder
 
 
 def steps(run: Run, k: int) -> Steps:
@@ -42,13 +42,13 @@ def steps(run: Run, k: int) -> Steps:
             distances(Y, *arrays, low, high, n[part])
         return np.divide(n[part], 1 + d[part], out=out[: part.stop - part.start])
 
-    with best_pair(remaining, run.threads) as best:
+    with best_pair_finder(remaining, run.threads) as best:
         while True:
             if not update:
                 Z = design.X @ design.root
                 Y = Z @ design.root.T
             i, j, largest = best(gains)
-            if update and largest < CANCELLED * largest_computed:
+            if update and largest < CANCELLATION_RATIO * largest_computed:
                 update = False
                 continue
             if not update:
@@ -57,7 +57,7 @@ def steps(run: Run, k: int) -> Steps:
                 return
             root = design.root.copy()
             # The gain is |y_i - y_j|^2 / (1 + d), and the terms of Y are longer than those of Z.
-            design.note_rounding(float(np.sum((Y[i] - Y[j]) ** 2)), terms_of(design.extent, root @ root.T))
+            design.note_rounding(float(np.sum((Y[i] - Y[j]) ** 2)), sum_of_term_norms(design.extent, root @ root.T))
             _, v = design.add(i, j)
             rho, tau = design.X @ v, design.X @ (root @ (root.T @ v))
             remaining.take(i, j)

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 from pairsmith.criteria.problem import Run
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Rows
-from pairsmith.design.information import fold, inverse_root, terms_of
+from pairsmith.design.information import compress_rows, inverse_root, sum_of_term_norms
 from pairsmith.design.kernels import distances
-from pairsmith.design.steps import PAIRS_AT_ONCE, Step, Steps, best_pair
+from pairsmith.design.steps import PAIRS_AT_ONCE, Step, Steps, best_pair_finder
 from pairsmith.design.weights import logistic_weight
 
 
@@ -30,7 +30,9 @@ def steps(run: Run, k: int) -> Steps:
     prior = np.full(X.shape[1], np.sqrt(run.problem.ridge))
     root_p = np.hstack([_population_root(rows, X, design.extent, scores, w) / np.sqrt(len(rows)), np.diag(prior)])
     weights = logistic_weight(scores[compared[:, 0]] - scores[compared[:, 1]])
-    terms = fold(np.zeros((0, X.shape[1])), (X[compared[:, 0]] - X[compared[:, 1]]) * np.sqrt(weights)[:, None])
+    terms = compress_rows(
+        np.zeros((0, X.shape[1])), (X[compared[:, 0]] - X[compared[:, 1]]) * np.sqrt(weights)[:, None]
+    )
     size = len(compared)
     f = -float(np.sum((inverse_root(terms / np.sqrt(max(size, 1)), prior)[0].T @ root_p) ** 2))
     Z_u = Z_c = X
@@ -42,7 +44,7 @@ def steps(run: Run, k: int) -> Steps:
         distances(Z_c, *arrays, low, high, out)
         return np.divide(w[part] * out, 1 + w[part] * along, out=out)
 
-    with best_pair(remaining, run.threads) as best:
+    with best_pair_finder(remaining, run.threads) as best:
         while True:
             size += 1
             half, _ = inverse_root(terms, np.sqrt(size) * prior)  # U'
@@ -52,8 +54,8 @@ def steps(run: Run, k: int) -> Steps:
             if i < 0:
                 return
             weight = float(logistic_weight(scores[i] - scores[j]))
-            design.note_rounding(float(np.sum((Z_c[i] - Z_c[j]) ** 2)), terms_of(design.extent, across))
-            terms = fold(terms, np.sqrt(weight) * (X[i] - X[j])[None, :])
+            design.note_rounding(float(np.sum((Z_c[i] - Z_c[j]) ** 2)), sum_of_term_norms(design.extent, across))
+            terms = compress_rows(terms, np.sqrt(weight) * (X[i] - X[j])[None, :])
             # Computed anew: the trace falls by orders of magnitude, so subtracting the gain would leave few digits.
             before, f = f, -float(np.sum((inverse_root(terms, np.sqrt(size) * prior)[0].T @ root_p) ** 2)) * size
             design.add(i, j)

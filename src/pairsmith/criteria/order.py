@@ -60,7 +60,7 @@ def steps(run: Run, k: int) -> Steps:
     rng = np.random.default_rng([int(run.rng.integers(1 << 32)), len(problem.comparisons), problem.touched])
     unanswered, was_sampled = problem.unanswered, np.zeros(run.remaining.rows.n_items, dtype=bool)
     if run.design.effects is not None:
-        run.design.effects.make_room(2 * k)
+        run.design.effects.reserve(2 * k)
     while k > 0:
         items = _sample_items(run.remaining, rng)
         was_sampled[items] = True
@@ -124,7 +124,7 @@ class _OrderInformation:
         mean, C = joint.mean, joint.covariance(every, every)
         Lambda = importance(mean[:n], C[:n, :n])
         if run.goal.name == "top":
-            below_top = 1 - run.estimate.joint(np.arange(n_items)).among_best(run.rng, run.goal.top)[items]
+            below_top = 1 - run.estimate.joint(np.arange(n_items)).top_probabilities(run.rng, run.goal.top)[items]
             Lambda *= 1 - np.outer(below_top, below_top)
         np.negative(Lambda, out=Lambda)
         Lambda.flat[:: n + 1] = -Lambda.sum(axis=1)

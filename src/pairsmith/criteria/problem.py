@@ -18,11 +18,11 @@ from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Remaining, Rows
 from pairsmith.data.features import Features
 from pairsmith.design.blas import single_threaded_blas
-from pairsmith.design.information import Beginning, Design
-from pairsmith.design.weights import Averaged
+from pairsmith.design.information import Design, DesignPrior
+from pairsmith.design.weights import AveragedWeights
 from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.scan import Scan
-from pairsmith.model.posterior import Posterior, no_scores
+from pairsmith.model.posterior import Posterior, empty_posterior
 
 MAX_ITEMS_ON_ONE_THREAD = 1500  # BLAS is faster on one thread for matrices of up to this many items
 
@@ -49,8 +49,8 @@ class ModelEstimate:
     coef: Floats
     covariance_root: Floats
     scores: Floats  # the mean scores of all items
-    prior: Beginning | None = None
-    joint: Callable[[Ints], Posterior] = no_scores
+    prior: DesignPrior | None = None
+    joint: Callable[[Ints], Posterior] = empty_posterior
 
 
 NO_MODEL = ModelEstimate(np.zeros(0), np.zeros((0, 0)), np.zeros(0))
@@ -73,7 +73,7 @@ class Problem:
     better: Any = None  # the better one of the two labels
     outcomes: npt.ArrayLike | None = None  # one for each pair of `comparisons`
     effect_variance: float | None = None  # of the items' own effects; None if they have none or `prior` is given
-    prior: Beginning | None = None  # what a Gaussian process knows, labels and answers included
+    prior: DesignPrior | None = None  # what a Gaussian process knows, labels and answers included
     unanswered: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))  # compared pairs not in `prior`
 
     @property
@@ -89,7 +89,7 @@ class Problem:
         """Return the same pairs without the exposure cap, which the bound of the certificate ignores."""
         return Remaining.before_picks(self.rows, self.taken, None)
 
-    def design(self, scores: Floats | Averaged | None) -> Design:
+    def design(self, scores: Floats | AveragedWeights | None) -> Design:
         """Return the design before the first pick. With scores, answers have the weights p (1 - p) under them."""
         extent = self.extent
         if self.rows.is_list:  # items in none of the listed pairs do not matter, however large their features are
@@ -98,15 +98,17 @@ class Problem:
         prior = self.prior
         with single_threaded_blas() if self.touched <= MAX_ITEMS_ON_ONE_THREAD else nullcontext():
             if self.effect_variance is not None:
-                assert not isinstance(scores, Averaged)  # these come from a Gaussian process, as `prior` does
-                prior = Beginning.after(self.features, self.effect_variance, self.labeled, self.compared, scores)
+                assert not isinstance(scores, AveragedWeights)  # these come from a Gaussian process, as `prior` does
+                prior = DesignPrior.from_answers(
+                    self.features, self.effect_variance, self.labeled, self.compared, scores
+                )
             if prior is not None:
                 has_pairs = self.rows.degrees() > 0
                 has_pairs[self.unanswered] = True
                 prior = prior.among(has_pairs)
             design = Design(self.features, self.ridge, self.labeled, self.compared, scores, extent, prior)
             if design.effects is not None and len(self.unanswered):
-                design.effects.make_room(2 * (len(self.unanswered) + self.k))
+                design.effects.reserve(2 * (len(self.unanswered) + self.k))
             for i, j in self.unanswered.tolist():
                 design.add(i, j)
         return design
@@ -118,13 +120,13 @@ class Problem:
             return len(self.prior.items)
         return 0 if self.effect_variance is None else len(np.unique([*self.labeled, *self.comparisons.ravel()]))
 
-    def fingerprint(self, objective: str, scores: Floats | Averaged | None) -> dict[str, Any]:
+    def fingerprint(self, objective: str, scores: Floats | AveragedWeights | None) -> dict[str, Any]:
         """Return what determines the greedy sequence, for a checkpoint to compare.
 
         If an entry differs, the error message names its key.
         """
         rows, compared = self.rows, self.compared
-        means = scores.mean if isinstance(scores, Averaged) else scores
+        means = scores.mean if isinstance(scores, AveragedWeights) else scores
         return {
             "items": self.features.shape[0],
             "ridge": self.ridge,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.data.arrays import Bools, Ints, as_items, as_pairs, check_items
+from pairsmith.data.arrays import Bools, Ints, as_pairs, as_row_numbers, check_row_numbers
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class WithinGroups:
         return f"WithinGroups(<{len(self.codes)} items in {len(np.unique(self.codes))} groups>)"
 
 
-def as_codes(groups: Any, n: int) -> Ints | None:
+def as_group_codes(groups: Any, n: int) -> Ints | None:
     """Return the number of each item's group, from 0 on in order of appearance, or None without groups."""
     if groups is None:
         return None
@@ -196,14 +196,14 @@ class Among:
     """
 
     def __init__(self, items: npt.ArrayLike) -> None:
-        array = as_items(items, "items")
+        array = as_row_numbers(items, "items")
         if array.ndim != 1:
             raise ValueError(f"items must be a list of row numbers, got an array of shape {array.shape}")
         self.items: Ints = np.unique(array)
 
     def rows(self, n: int) -> Rows:
         """Return the candidate pairs among n items."""
-        check_items(self.items, n, "items")
+        check_row_numbers(self.items, n, "items")
         first, count = np.zeros((2, n), dtype=np.int64)
         first[self.items] = np.arange(1, len(self.items) + 1)
         count[self.items] = len(self.items) - first[self.items]
@@ -233,7 +233,7 @@ class PairList:
 
     def rows(self, n: int) -> Rows:
         """Return the candidate pairs among n items."""
-        check_items(self.array, n, "candidates")
+        check_row_numbers(self.array, n, "candidates")
         i, j = np.divmod(_sorted_unique(self.array[:, 0] * n + self.array[:, 1]), n)
         count = np.bincount(i, minlength=n).astype(np.int64)
         return Rows(j.astype(np.int32), np.cumsum(count) - count, count)
@@ -275,7 +275,7 @@ class Remaining:
             self._picked = []
         return self._taken
 
-    def at_most(self) -> int:
+    def max_picks(self) -> int:
         """Return an upper bound on the number of pairs that can still be picked; without a cap it is exact.
 
         Each item counts with its picks left or its pairs left, whichever are fewer. With a cap, fewer pairs may be

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats
 
-COMFORTABLE = 1 << 29  # bytes up to which features are copied
-_NUMBERS_PER_BLOCK = 1 << 22  # in `over_blocks`
+MAX_COPIED_BYTES = 1 << 29  # bytes up to which features are copied
+_NUMBERS_PER_BLOCK = 1 << 22  # in `apply_to_blocks`
 _NUMBERS_PER_CALL = 1 << 18  # of `rows` and `project`, so that they stay in the cache of a thread
 
 Result = TypeVar("Result")
@@ -47,7 +47,7 @@ class Features(Protocol):
     def project(self, which: Which, *factors: Floats) -> Floats:
         """Return rows(which) times each factor in turn, computed where the features are stored."""
 
-    def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+    def apply_to_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
         """Call of_block(first row, block) for each block of rows, where it is stored; return the results in order.
 
         Blocks hold the stored numbers: in their own type, without subtracting the center.
@@ -74,8 +74,8 @@ class InMemory:
     def project(self, which: Which, *factors: Floats) -> Floats:
         return reduce(np.matmul, factors, self.rows(which))
 
-    def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-        return over_blocks(self.array, of_block)
+    def apply_to_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+        return apply_to_blocks(self.array, of_block)
 
     def centred(self, center: Floats) -> InMemory:
         return InMemory(self.array, center)
@@ -97,14 +97,14 @@ class TooLargeToCopy:
     def project(self, which: Which, *factors: Floats) -> Floats:
         return reduce(np.matmul, factors, self.rows(which))
 
-    def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-        return over_blocks(self.array, of_block)
+    def apply_to_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+        return apply_to_blocks(self.array, of_block)
 
     def centred(self, center: Floats) -> TooLargeToCopy:
         return TooLargeToCopy(self.array, center)
 
 
-class Shifted:
+class ShiftedFeatures:
     """Features with offsets for some items: row i is shifted by shift[place[i]] where place[i] >= 0."""
 
     def __init__(self, features: Features, place: npt.NDArray[np.int32], shift: Floats) -> None:
@@ -123,34 +123,34 @@ class Shifted:
     def project(self, which: Which, *factors: Floats) -> Floats:
         return reduce(np.matmul, factors, self.rows(which))
 
-    def over_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
-        return self.features.over_blocks(of_block)
+    def apply_to_blocks(self, of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+        return self.features.apply_to_blocks(of_block)
 
-    def centred(self, center: Floats) -> Shifted:
-        return Shifted(self.features.centred(center), self.place, self.shift)
+    def centred(self, center: Floats) -> ShiftedFeatures:
+        return ShiftedFeatures(self.features.centred(center), self.place, self.shift)
 
 
 def from_array(array: npt.NDArray[Any]) -> InMemory | TooLargeToCopy:
     """Return a numeric (N, d) array as features; small arrays are converted to float64."""
-    if array.size * 8 <= COMFORTABLE:
+    if array.size * 8 <= MAX_COPIED_BYTES:
         return InMemory(np.ascontiguousarray(array, dtype=np.float64))
     return TooLargeToCopy(array)
 
 
-def over_blocks(array: npt.NDArray[Any], of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
+def apply_to_blocks(array: npt.NDArray[Any], of_block: Callable[[int, npt.NDArray[Any]], Result]) -> list[Result]:
     """Call of_block(first row, block) for each block of rows of an array, so that no copy is as large as the array."""
-    step = rows_in_a_block(array.shape[1])
+    step = rows_per_block(array.shape[1])
     return [of_block(low, array[low : low + step]) for low in range(0, len(array), step)]
 
 
-def rows_in_a_block(d: int) -> int:
+def rows_per_block(d: int) -> int:
     """Return the number of rows in a block. It must never change, because stored fingerprints are of these blocks."""
     return max(1, _NUMBERS_PER_BLOCK // d)
 
 
-def extremes(features: Features) -> tuple[Floats, Floats]:
+def column_extremes(features: Features) -> tuple[Floats, Floats]:
     """Return the largest and the smallest number of each column."""
-    blocks = features.over_blocks(_block_extremes)
+    blocks = features.apply_to_blocks(_block_extremes)
     largest = np.max([largest for largest, _ in blocks], axis=0).astype(np.float64)
     return largest, np.min([smallest for _, smallest in blocks], axis=0).astype(np.float64)
 
@@ -159,6 +159,6 @@ def _block_extremes(_low: int, block: npt.NDArray[Any]) -> tuple[npt.NDArray[Any
     return block.max(axis=0), block.min(axis=0)
 
 
-def some_rows(features: Features, about: int) -> Floats:
+def evenly_spaced_rows(features: Features, about: int) -> Floats:
     """Return about this many rows, evenly spaced over the items."""
     return features.rows(slice(None, None, -(-features.shape[0] // about)))

@@ -28,7 +28,7 @@ def of_arrays(*arrays: npt.NDArray[Any]) -> str:
 def of_features(features: Features) -> str:
     """Return a hash of the features' numbers. It does not depend on their type or on where they are stored."""
     hashed = _new_hash()
-    for block in features.over_blocks(_hash_block):
+    for block in features.apply_to_blocks(_hash_block):
         hashed.update(block)
     return hashed.hexdigest()
 

@@ -11,7 +11,7 @@ import numpy as np
 from pairsmith.data.errors import ArgumentError
 
 
-def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
+def as_choice(value: Any, name: str, choices: Iterable[str]) -> str:
     """Return the value if it is one of the choices. The error calls it `name` and lists the choices."""
     choices = tuple(choices)
     if not isinstance(value, str) or value not in choices:
@@ -20,7 +20,7 @@ def as_name(value: Any, name: str, choices: Iterable[str]) -> str:
     return value
 
 
-def as_whole(value: Any, name: str, least: int = 1) -> int:
+def as_integer(value: Any, name: str, least: int = 1) -> int:
     """Return a whole number of at least `least`."""
     try:
         if isinstance(value, bool | np.bool_):
@@ -40,7 +40,7 @@ def as_positive(value: Any, name: str) -> float:
     return float(value)
 
 
-def as_share(value: Any, name: str) -> float:
+def as_fraction(value: Any, name: str) -> float:
     """Return a number between 0 and 1, both excluded, as a float."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number) or not 0 < value < 1:
         raise ArgumentError(name, f" must be between 0 and 1, got {value!r}")

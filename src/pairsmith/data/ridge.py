@@ -29,7 +29,7 @@ def as_ridge(ridge: float | str, features: Features, bounds: tuple[Floats, Float
             raise ArgumentError(
                 "ridge", "='auto' is 1e-5 times the mean norm of X, which is 0 here; give a positive number"
             )
-        total = float(sum(features.over_blocks(partial(_norms, largest))))
+        total = float(sum(features.apply_to_blocks(partial(_norms, largest))))
         lam = 1e-5 * largest * total / features.shape[0]
     else:
         try:

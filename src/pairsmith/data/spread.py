@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pairsmith.data.arrays import EXACT, Bools, Floats
+from pairsmith.data.arrays import MAX_EXACT_INT, Bools, Floats
 
 _ROUNDING = 1e-14  # fractions whose deviation is below this fraction of their size differ only by rounding
 _CLOSE = 1e-6  # columns whose deviation is below this fraction of their size are centred before they are averaged
@@ -36,6 +36,6 @@ def spread_of(X: Floats) -> Spread:
         mean[column], deviation[column] = scaled[0, column] + offsets.mean(), offsets.std()
     mean, deviation = unit * mean, unit * deviation
     varies = deviation > _ROUNDING * size
-    for column in np.flatnonzero(~varies & (deviation > 0) & (size <= EXACT)):
+    for column in np.flatnonzero(~varies & (deviation > 0) & (size <= MAX_EXACT_INT)):
         varies[column] = np.all(X[:, column] == np.rint(X[:, column]))
     return Spread(mean, deviation, varies)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pairsmith.data.arrays import EXACT, refuse_masked, size_if_whole
-from pairsmith.data.features import Features, from_array, over_blocks
+from pairsmith.data.arrays import MAX_EXACT_INT, integer_size, refuse_masked
+from pairsmith.data.features import Features, apply_to_blocks, from_array
 
 
 def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
@@ -21,7 +21,7 @@ def as_features(X: Any) -> tuple[Features, npt.NDArray[Any] | None]:
     _refuse_lazy(X)
     if hasattr(X, "tocsr"):
         raise ValueError("X is a sparse matrix; pass X.toarray()")
-    X, index = without_ids(X)
+    X, index = split_ids(X)
     check_exact(X, index)
     ids = None
     if index is not None:
@@ -60,7 +60,7 @@ def check_shape(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
 
 def check_finite(features: Features, columns: list[Any] | None = None, ids: Any = None) -> None:
     """Refuse missing and infinite numbers. The error names the column by `columns` and the item by `ids`, if known."""
-    blocks = [block for block in features.over_blocks(_not_finite) if block]
+    blocks = [block for block in features.apply_to_blocks(_not_finite) if block]
     if not blocks:
         return
     row, column, is_missing = min(blocks, key=lambda block: block.row).first
@@ -74,7 +74,7 @@ def check_finite(features: Features, columns: list[Any] | None = None, ids: Any 
     )
 
 
-def without_ids(X: Any) -> tuple[Any, Any]:
+def split_ids(X: Any) -> tuple[Any, Any]:
     """Return X without its items' ids, and the ids as a pandas index, or None if there are none.
 
     Ids are the column `id` of a pandas or polars frame or an Arrow table, or else an index that does more than count
@@ -98,7 +98,7 @@ def without_ids(X: Any) -> tuple[Any, Any]:
     return X, None if _is_polars(X) or _counts_rows(X.index) else X.index
 
 
-def checked_table(X: Any) -> tuple[Any, Any]:
+def check_table(X: Any) -> tuple[Any, Any]:
     """Return X without its items' ids, and the ids, for an estimator, which leaves other checks to scikit-learn.
 
     Masked arrays, whole numbers that float64 cannot hold, and missing or infinite numbers are refused here.
@@ -106,7 +106,7 @@ def checked_table(X: Any) -> tuple[Any, Any]:
     if isinstance(X, str | os.PathLike):
         raise ValueError(f"X is a path, {X}; read it first")
     _refuse_lazy(X)
-    X, index = without_ids(X)
+    X, index = split_ids(X)
     check_exact(X, index)
     columns = list(X.columns) if _is_frame(X) else None
     numbers: Any = None
@@ -156,19 +156,19 @@ def check_exact(X: Any, ids: Any = None) -> None:
     else:
         try:
             array: Any = np.asarray(X)
-            if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= EXACT):
+            if isinstance(X, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= MAX_EXACT_INT):
                 array = np.array(X, dtype=object)  # numpy may have rounded whole numbers next to fractions
         except (TypeError, ValueError, OverflowError):
             return
         if array.ndim == 2 and array.size and array.dtype.kind in "iuO":
-            places = [place for place in over_blocks(array, _inexact_place) if place is not None]
+            places = [place for place in apply_to_blocks(array, _inexact_place) if place is not None]
     _refuse_inexact(places, ids)
 
 
 def check_exact_features(features: Features) -> None:
     """Refuse whole numbers that float64 cannot hold, in features that are stored as whole numbers."""
     if features.dtype.kind in "iu":
-        _refuse_inexact([place for place in features.over_blocks(_inexact_place) if place is not None], None)
+        _refuse_inexact([place for place in features.apply_to_blocks(_inexact_place) if place is not None], None)
 
 
 def _refuse_inexact(places: list[Any], ids: Any) -> None:
@@ -183,16 +183,20 @@ def _refuse_inexact(places: list[Any], ids: Any) -> None:
 def _inexact_row(column: Any) -> int | None:
     """Return the row of the first whole number beyond 2^53 in a column of a frame, or None."""
     kind = column.dtype.kind if hasattr(column.dtype, "kind") else "i" if column.dtype.is_integer() else "f"
-    if kind != "O" and (kind not in "iu" or max(size_if_whole(column.max()), size_if_whole(column.min())) <= EXACT):
+    if kind != "O" and (
+        kind not in "iu" or max(integer_size(column.max()), integer_size(column.min())) <= MAX_EXACT_INT
+    ):
         return None
-    return next((row for row, value in enumerate(column.to_list()) if size_if_whole(value) > EXACT), None)
+    return next((row for row, value in enumerate(column.to_list()) if integer_size(value) > MAX_EXACT_INT), None)
 
 
 def _inexact_place(low: int, block: npt.NDArray[Any]) -> tuple[int, int] | None:
     """Return the row and column of the first whole number beyond 2^53 in a block of rows, or None."""
-    if block.dtype.kind != "O" and max(int(block.max()), -int(block.min())) <= EXACT:
+    if block.dtype.kind != "O" and max(int(block.max()), -int(block.min())) <= MAX_EXACT_INT:
         return None
-    return next(((low + row, j) for (row, j), value in np.ndenumerate(block) if size_if_whole(value) > EXACT), None)
+    return next(
+        ((low + row, j) for (row, j), value in np.ndenumerate(block) if integer_size(value) > MAX_EXACT_INT), None
+    )
 
 
 def _item(row: int, ids: Any) -> str:

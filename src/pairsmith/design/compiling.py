@@ -64,13 +64,13 @@ def inlined(function: Any) -> Any:
 
 @dataclass
 class CompilationTime:
-    """The `seconds` that numba spent compiling; set when the `with` block of `compiling` ends."""
+    """The `seconds` that numba spent compiling; set when the `with` block of `measure_compilation` ends."""
 
     seconds: float = 0.0
 
 
 @contextmanager
-def compiling() -> Iterator[CompilationTime]:
+def measure_compilation() -> Iterator[CompilationTime]:
     """Measure how long numba compiles, in all threads, during a `with` block.
 
     Kernels that are loaded from disk are not compiled and take no time. A kernel that is compiled because another one

@@ -78,7 +78,7 @@ class Effects:
         """The touched items, by their places."""
         return self.items[: self.count]
 
-    def make_room(self, more: int) -> None:
+    def reserve(self, more: int) -> None:
         """Reserve memory for this many more touched items; the operating system provides it only as it is used."""
         t, room = self.count, min(len(self.place), self.count + more)
         if room <= len(self.items) and not self._copy_before_write:
@@ -92,7 +92,7 @@ class Effects:
             self.E[low : min(low + _ROWS_PER_BLOCK, t), :t] = E[low : min(low + _ROWS_PER_BLOCK, t), :t]
 
     @contextmanager
-    def shared_by(self, run: Callable[[Task, Iterable[int]], None]) -> Iterator[None]:
+    def run_with(self, run: Callable[[Task, Iterable[int]], None]) -> Iterator[None]:
         """Use `run`, which may call a function in several threads, for long loops during a `with` block."""
         self._run = run
         try:
@@ -100,14 +100,14 @@ class Effects:
         finally:
             self._run = _run_serially
 
-    def own(self) -> Floats:
+    def variances(self) -> Floats:
         """Return the variances E_ii of all items."""
         t, variances = self.count, np.full(len(self.place), self.variance)
         reduction = np.sum(self.eps[: self.pending, :t] ** 2, axis=0)
         variances[self.touched] = np.maximum(np.diag(self.E)[:t] - reduction, 0.0)
         return variances
 
-    def between(self, i: Any, j: Any) -> Floats:
+    def difference_variances(self, i: Any, j: Any) -> Floats:
         """Return the variances E_ii + E_jj - 2 E_ij of delta_i - delta_j, for pairs of items."""
         a, b = self.place[i], self.place[j]
         variance: Floats
@@ -147,7 +147,7 @@ class Effects:
     def include(self, i: int, j: int, weight: float, y: Floats, q: float, d: float, v: Floats) -> Floats:
         """Add a pair, with y = y_i - y_j, q, d = d_ij and v as in the module's docstring; return r of the touched."""
         if self.pending == _MAX_PENDING:
-            self.fold()
+            self.apply_pending()
         a, b = self._touch(i), self._touch(j)
         t, m = self.count, self.pending
         Eb = self.E[a, :t] - self.E[b, :t]
@@ -159,7 +159,7 @@ class Effects:
         self.pending += 1
         return r
 
-    def pair_up(self, i: int, j: int, weight: float) -> None:
+    def add_alike_pair(self, i: int, j: int, weight: float) -> None:
         """Add a pair of untouched items that have the same features: only the effects of these two change."""
         a, b = self._touch(i), self._touch(j)
         reduction = self.variance**2 * weight / (1 + 2 * self.variance * weight)
@@ -168,7 +168,7 @@ class Effects:
 
     def touch_all(self) -> None:
         """Give every item a place among the touched, even if no answer was about it."""
-        self.make_room(len(self.place))
+        self.reserve(len(self.place))
         for item in np.flatnonzero(self.place < 0).tolist():
             self._touch(item)
 
@@ -176,7 +176,7 @@ class Effects:
         """Return the item's place among the touched, which it gets now if it has none."""
         if self.place[item] < 0:
             if self.count == len(self.items):
-                self.make_room(max(64, self.count))
+                self.reserve(max(64, self.count))
             place = self.count
             self.place[item], self.items[place] = place, item
             self.E[place, place] = self.variance
@@ -184,12 +184,12 @@ class Effects:
             self.count += 1
         return int(self.place[item])
 
-    def fold(self) -> None:
+    def apply_pending(self) -> None:
         """Apply the updates of the pending pairs to E and the shifts."""
         t, eps, eta = self.count, self.eps[: self.pending, : self.count], self.eta[: self.pending]
         if self.pending == 0:
             return
-        self.make_room(0)
+        self.reserve(0)
 
         def update_block(low: int) -> None:
             rows = slice(low, min(low + _ROWS_PER_BLOCK, t))

@@ -13,10 +13,10 @@ from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtri
 
 from pairsmith.data.arrays import Bools, Floats, Ints
-from pairsmith.data.features import Features, Shifted, extremes, from_array, some_rows
+from pairsmith.data.features import Features, ShiftedFeatures, column_extremes, evenly_spaced_rows, from_array
 from pairsmith.design.effects import Effects, WeightedAnswers, eliminate_effects
 from pairsmith.design.kernels import pair_distances, update_root
-from pairsmith.design.weights import Averaged, logistic_weight
+from pairsmith.design.weights import AveragedWeights, logistic_weight
 
 _ROWS_PER_CHUNK = 4096  # labelled items or earlier comparisons that are folded in together
 _NONE: Ints = np.zeros(0, dtype=np.int64)
@@ -46,11 +46,11 @@ class Design:
         Row numbers of the items that have an absolute label.
     comparisons : array of int of shape (n_comparisons, 2), default none
         The pairs that have been compared.
-    scores : array of shape (n_items,) or Averaged, optional
+    scores : array of shape (n_items,) or AveragedWeights, optional
         Scores that give the weights of answers, or averaged weights. By default every weight is 1.
     extent : array of shape (n_features,), optional
         The difference between the largest and the smallest value of each column. By default it is computed from X.
-    prior : Beginning, optional
+    prior : DesignPrior, optional
         The information about coefficients and item effects before the first pick. It includes the labels and
         comparisons, so `labeled`, `comparisons` and `item_effects` are then ignored.
     item_effects : float, optional
@@ -83,29 +83,29 @@ class Design:
         ridge: float,
         labeled: Ints = _NONE,
         comparisons: Ints = _NONE,
-        scores: Floats | Averaged | None = None,
+        scores: Floats | AveragedWeights | None = None,
         extent: Floats | None = None,
-        prior: Beginning | None = None,
+        prior: DesignPrior | None = None,
         item_effects: float | None = None,
     ) -> None:
         features = from_array(X) if isinstance(X, np.ndarray) else X
         self.n, d = features.shape
-        self.averaged = scores if isinstance(scores, Averaged) else None
-        self.scores = scores = scores.scores if isinstance(scores, Averaged) else scores
+        self.averaged = scores if isinstance(scores, AveragedWeights) else None
+        self.scores = scores = scores.scores if isinstance(scores, AveragedWeights) else scores
         self.effects: Effects | None = None
         rows = np.zeros((0, d))
         if prior is None and item_effects is not None:
-            prior = Beginning.after(features, item_effects, labeled, comparisons.reshape(-1, 2), scores)
+            prior = DesignPrior.from_answers(features, item_effects, labeled, comparisons.reshape(-1, 2), scores)
         if prior is not None:
             rows, self.effects = prior.rows, prior.effects(self.n)
             labeled = comparisons = _NONE
         for low in range(0, len(labeled), _ROWS_PER_CHUNK):
             items = labeled[low : low + _ROWS_PER_CHUNK]
             weight = 1.0 if scores is None else logistic_weight(scores[items])[:, None]
-            rows = fold(rows, features.rows(items) * np.sqrt(weight))
+            rows = compress_rows(rows, features.rows(items) * np.sqrt(weight))
         for low in range(0, len(comparisons), _ROWS_PER_CHUNK):
             i, j = comparisons[low : low + _ROWS_PER_CHUNK].T
-            rows = fold(rows, (features.rows(i) - features.rows(j)) * np.sqrt(self.weight(i, j))[:, None])
+            rows = compress_rows(rows, (features.rows(i) - features.rows(j)) * np.sqrt(self.weight(i, j))[:, None])
         self.root: Floats
         if prior is None or prior.root is None:
             self.root, self.logdet = inverse_root(rows, np.full(d, np.sqrt(ridge)))
@@ -114,24 +114,24 @@ class Design:
         self.logdet += 0.0 if prior is None else prior.logdet
         # From here on only differences count. Centring keeps more of their digits, and centring about the median keeps
         # them even if there is an outlier.
-        self.features = features.centred(np.median(some_rows(features, 1001), axis=0))
+        self.features = features.centred(np.median(evenly_spaced_rows(features, 1001), axis=0))
         # `growth` bounds the effect of rounding in W relative to rounding in u = W'x (`note_rounding`). If the rows of
         # A have a relative error of eps, |u|^2 changes by at most 2 u'S' eps |rows||W||u|, where S = rows W. That is
         # |S u| times the effect of an error in u itself. S u = (A^-1 rows')'x, and with the singular values s of the
         # rows, A^-1 rows' = V s / (s^2 + ridge) U'.
         if extent is None:
-            largest, smallest = extremes(features)
+            largest, smallest = column_extremes(features)
             extent = largest - smallest
         self.extent: Floats = extent
         self.sizes: Floats = np.maximum(self.extent, np.abs(rows).max(axis=0, initial=0.0))
         _, singular, Vt = np.linalg.svd(rows, full_matrices=False)
         whole = np.hypot(singular, np.sqrt(ridge))
-        self.growth = 1 + terms_of(self.extent, Vt.T * (singular / whole / whole))
+        self.growth = 1 + sum_of_term_norms(self.extent, Vt.T * (singular / whole / whole))
         self.uncertainty = 0.0
 
-    def terms(self) -> float:
+    def sum_of_term_norms(self) -> float:
         """Bound the summed length of the terms of u = W'x, for any difference x of two items and any row x of A."""
-        return terms_of(self.sizes, self.root)
+        return sum_of_term_norms(self.sizes, self.root)
 
     def note_rounding(self, largest: Any, terms: Any) -> None:
         """Update `uncertainty` after picks of pairs whose d_ij was `largest` among all pairs.
@@ -161,7 +161,7 @@ class Design:
             A^-1 x / sqrt(1 + d_ij), as in Alg. 4.
         """
         if self.effects is not None:
-            d, v, _ = self.take(i, j, fraction)
+            d, v, _ = self.add_with_effects(i, j, fraction)
             gain = float(np.log1p(d))
             self.logdet += gain
             return gain, v
@@ -175,7 +175,7 @@ class Design:
         self.logdet += gain
         return gain, v
 
-    def take(self, i: int, j: int, fraction: float = 1.0) -> tuple[float, Floats, Floats]:
+    def add_with_effects(self, i: int, j: int, fraction: float = 1.0) -> tuple[float, Floats, Floats]:
         """Add the pair (i, j) when items have effects, without updating `logdet`; return d_ij, v and r.
 
         d_ij includes the weight. The change of item k is rho_k = x_k'v + r_k, where r holds a value for each touched
@@ -184,7 +184,7 @@ class Design:
         assert self.effects is not None
         pair = np.array([i, j])
         y_i, y_j = self.rows(pair) + self.effects.shifts(pair)
-        weight, q = fraction * float(self.weight(i, j)), float(self.effects.between(pair[:1], pair[1:])[0])
+        weight, q = fraction * float(self.weight(i, j)), float(self.effects.difference_variances(pair[:1], pair[1:])[0])
         y = y_i - y_j
         u = y @ self.root
         d, v = float(u @ u) + q, np.empty(len(u))
@@ -208,13 +208,13 @@ class Design:
             d = np.empty(len(i))
             pair_distances(Y, Y, first, second, d)
         if self.effects is not None:
-            d += self.effects.between(i, j)
+            d += self.effects.difference_variances(i, j)
         return d * (self.weight(i, j) if weight is None else weight)
 
-    def included(self, d: Floats, terms: Floats) -> tuple[Floats, Floats]:
+    def record_picks(self, d: Floats, terms: Floats) -> tuple[Floats, Floats]:
         """Record pairs that a kernel has added to the root in place: update `logdet` and `uncertainty`.
 
-        `d` holds each pair's d_ij, the largest at its step, and `terms` the value of `terms()` before it.
+        `d` holds each pair's d_ij, the largest at its step, and `terms` the value of `sum_of_term_norms()` before it.
         Returns each pair's gain log(1 + d_ij) and log det A after it.
         """
         self.note_rounding(d, terms)
@@ -223,7 +223,7 @@ class Design:
         self.logdet = float(after[-1])
         return gains, after
 
-    def stretched(self, directions: Floats, growth: Floats) -> Design:
+    def scaled_along(self, directions: Floats, growth: Floats) -> Design:
         """Return a copy whose information along some directions of the whitened space is `growth` times as large.
 
         The directions are the columns of an orthogonal Q, and A of the copy is W^-T Q diag(growth) Q' W^-1.
@@ -252,8 +252,8 @@ class Design:
         """
         if self.effects is None:
             return self.features
-        self.effects.fold()
-        return Shifted(self.features, self.effects.place, self.effects.shift)
+        self.effects.apply_pending()
+        return ShiftedFeatures(self.features, self.effects.place, self.effects.shift)
 
     @cached_property
     def X(self) -> Floats:
@@ -279,7 +279,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class DesignPrior:
     """The information about coefficients and item effects before the first pick (see `design.effects`).
 
     The information matrix of the coefficients is given by its root, or else as ridge I + rows'rows.
@@ -294,9 +294,9 @@ class Beginning:
     root: Floats | None = None  # W
 
     @classmethod
-    def after(
+    def from_answers(
         cls, features: Features, variance: float, labeled: Ints, comparisons: Ints, scores: Floats | None
-    ) -> Beginning:
+    ) -> DesignPrior:
         """Return the information after labels and comparisons, with weights p (1 - p) under the scores, or 1."""
         touched, place = np.unique(np.concatenate([labeled, comparisons.ravel()]), return_inverse=True)
         label_place, (first, second) = place[: len(labeled)], place[len(labeled) :].reshape(-1, 2).T
@@ -306,9 +306,9 @@ class Beginning:
             weight = logistic_weight(scores[comparisons[:, 0]] - scores[comparisons[:, 1]])
         answers = WeightedAnswers(first, second, weight, label_place, label_weight)
         E, shift, order, rows, logdet = eliminate_effects(features.rows(touched), variance, answers)
-        return cls(variance, touched[order], E, shift, logdet, fold(np.zeros((0, shift.shape[1])), rows))
+        return cls(variance, touched[order], E, shift, logdet, compress_rows(np.zeros((0, shift.shape[1])), rows))
 
-    def among(self, kept: Bools) -> Beginning:
+    def among(self, kept: Bools) -> DesignPrior:
         """Drop the effects of items that are not kept; the coefficients keep what their answers have said."""
         kept_places = np.flatnonzero(kept[self.items])
         if len(kept_places) == len(self.items):
@@ -338,12 +338,12 @@ def inverse_root(rows: Floats, prior: Floats) -> tuple[Floats, float]:
     return W / scale[:, None], float(2 * np.sum(np.log(np.abs(np.diag(R))) + np.log(scale)))
 
 
-def terms_of(extent: Floats, factor: Floats) -> float:
+def sum_of_term_norms(extent: Floats, factor: Floats) -> float:
     """Bound the summed length of the terms x_c F_c of F'x, for F_c the rows of F and |x_c| at most `extent`."""
     return float(extent @ np.sqrt(np.einsum("cb,cb->c", factor, factor)))
 
 
-def fold(rows: Floats, more: Floats) -> Floats:
+def compress_rows(rows: Floats, more: Floats) -> Floats:
     """Return at most d rows that have the same rows'rows as `rows` and `more` together."""
     stacked = np.vstack([rows, more])
     return stacked if len(stacked) <= stacked.shape[1] else _triangular_factor(_longest_first(stacked))

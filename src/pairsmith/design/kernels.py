@@ -9,7 +9,7 @@ import numpy as np
 from pairsmith.design.compiling import compiled, inlined
 
 # A value updated by subtraction has lost digits once it is below this fraction of its last computation from scratch.
-CANCELLED = 1e-2
+CANCELLATION_RATIO = 1e-2
 
 _PARTNERS_PER_TILE = 64  # their features stay in the second-level cache while the rows of a strip pass over them
 _ROWS_PER_STRIP = 32
@@ -75,7 +75,7 @@ def pair_distances(Y, Z, i, j, out):
 
 
 @inlined
-def include_inlined(root, u, s, v):
+def update_root_inlined(root, u, s, v):
     """Add x x' to A: given u = W'x and s = |u|^2, turn the root W of A^-1 into a root of (A + x x')^-1, in place.
 
     Sets v = A^-1 x / sqrt(1 + s), the v of Alg. 4 with A before the update, and overwrites u.
@@ -108,8 +108,8 @@ def include_inlined(root, u, s, v):
 
 @compiled
 def update_root(root, u, s, v):
-    """Call `include_inlined` from Python."""
-    include_inlined(root, u, s, v)
+    """Call `update_root_inlined` from Python."""
+    update_root_inlined(root, u, s, v)
 
 
 @compiled

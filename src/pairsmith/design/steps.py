@@ -33,7 +33,7 @@ FindBest = Callable[[Gains], tuple[int, int, float]]
 
 
 @contextmanager
-def best_pair(remaining: Remaining, threads: int, pairs_at_once: int = PAIRS_AT_ONCE) -> Iterator[FindBest]:
+def best_pair_finder(remaining: Remaining, threads: int, pairs_at_once: int = PAIRS_AT_ONCE) -> Iterator[FindBest]:
     """Provide a function that returns the remaining pair of largest gain, and that gain.
 
     Among equal gains it returns the smallest pair, and (-1, -1, -inf) if no pair remains.

@@ -19,7 +19,7 @@ def logistic_weight(score: Any) -> Floats:
 
 
 @dataclass(frozen=True)
-class Averaged:
+class AveragedWeights:
     """Weights averaged over what a model leaves open: w = k sigma'(k m) with k = 1 / sqrt(1 + pi v / 8).
 
     m and v are the mean and variance of f_i - f_j under the model, and sigma' = p (1 - p). This is MacKay's
@@ -31,7 +31,7 @@ class Averaged:
     which only falls, a gain w d_ij is at most s K(d_ij), where K(d) = k(d) d. K is concave and K(0) = 0, so a pair
     whose gain reaches g has
 
-        s d_ij >= s K^-1(g / s) >= K^-1(4 g) / 4 = `least_product(g)`.
+        s d_ij >= s K^-1(g / s) >= K^-1(4 g) / 4 = `min_product(g)`.
 
     So a scan with the weights s and this floor misses no pair. Its hits are then given their exact weights.
     """
@@ -44,7 +44,7 @@ class Averaged:
     def scores(self) -> Floats:
         """k_0 m: scores whose logistic weights are at least the averaged weights."""
         max_variance = 4 * float(np.einsum("ia,ia->i", self.Z, self.Z).max())
-        max_variance += 0.0 if self.effects is None else 2 * float(self.effects.own().max())
+        max_variance += 0.0 if self.effects is None else 2 * float(self.effects.variances().max())
         scores: Floats = self.mean / np.sqrt(1 + np.pi * max_variance / 8)
         return scores
 
@@ -54,17 +54,17 @@ class Averaged:
         v = np.empty(len(first))
         pair_distances(self.Z, self.Z, first, second, v)
         if self.effects is not None:
-            v += self.effects.between(first, second)
+            v += self.effects.difference_variances(first, second)
         k = 1 / np.sqrt(1 + np.pi * v / 8)
         weights = k * logistic_weight(k * (self.mean[first] - self.mean[second]))
         return weights if np.ndim(i) else weights[0]
 
     @staticmethod
-    def least_product(gain: Any) -> Any:
+    def min_product(gain: Any) -> Any:
         """Return the smallest s d_ij of a pair whose gain reaches `gain`: K^-1(4 gain) / 4."""
         return gain * (np.pi * gain + np.sqrt((np.pi * gain) ** 2 + 16)) / 4
 
     @staticmethod
-    def most_gain(product: Any) -> Any:
-        """Return the largest gain of a pair with this s d_ij: K(4 product) / 4, the inverse of `least_product`."""
+    def max_gain(product: Any) -> Any:
+        """Return the largest gain of a pair with this s d_ij: K(4 product) / 4, the inverse of `min_product`."""
         return product / np.sqrt(1 + np.pi * product / 2)

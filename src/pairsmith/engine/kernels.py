@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pairsmith.design.compiling import compiled, inlined
-from pairsmith.design.kernels import include_inlined
+from pairsmith.design.kernels import update_root_inlined
 
 # Arguments that travel together; numba accepts named tuples.
 
@@ -76,7 +76,7 @@ class PickLog(NamedTuple):
 
     place: Any  # in the working set
     d: Any  # d_ij times the weight
-    terms: Any  # Design.terms() before the pick
+    terms: Any  # Design.sum_of_term_norms() before the pick
     V: Any  # row m is the v of pick m
 
 
@@ -282,7 +282,7 @@ def _include_best(working, root, v, tie, close):
     if len(weight) > 0:
         for b in range(len(u)):
             u[b] *= np.sqrt(weight[place])
-    include_inlined(root, u, s, v)
+    update_root_inlined(root, u, s, v)
     # A loop, because np.dot takes half a second to compile and is no faster.
     for i in range(len(X)):
         total = 0.0

@@ -31,11 +31,11 @@ def match_untouched_items(design: Design, remaining: Remaining, k: int, rng: np.
     """Match untouched items at random and include the pairs in the design: up to k steps, one for each pair."""
     effects = design.effects
     assert effects is not None
-    effects.make_room(2 * k)
+    effects.reserve(2 * k)
     for i, j in _random_matching(remaining, (effects.place < 0) & ~remaining.full, k, rng):
         weight = float(design.weight(i, j))
         gain = float(np.log1p(2 * effects.variance * weight))
-        effects.pair_up(i, j, weight)
+        effects.add_alike_pair(i, j, weight)
         design.logdet += gain
         remaining.take(i, j)
         yield Step(i, j, gain, design.logdet)

@@ -60,7 +60,7 @@ class Scan:
     def whiten(self) -> WhitenedItems:
         """Whiten the items for the design as it is now."""
         if self.design.effects is not None:
-            self.design.effects.fold()
+            self.design.effects.apply_pending()
         factors = self.design.whitener()
         squared_norms, energy, Z = self.backend.measure(factors)
         return WhitenedItems(self.design, self.remaining, self.team, factors, squared_norms, energy / self.design.n, Z)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.design.kernels import CANCELLED
+from pairsmith.design.kernels import CANCELLATION_RATIO
 from pairsmith.design.steps import Step, Steps
 from pairsmith.engine.backend import ProgressCallback
 from pairsmith.engine.floor import FloorPolicy
@@ -53,9 +53,9 @@ def greedy_sequence(
     """
     memory_for_features = memory_for_pool = memory // 2
     effects = design.effects
-    with thread_team(threads) as team, nullcontext() if effects is None else effects.shared_by(team.share):
+    with thread_team(threads) as team, nullcontext() if effects is None else effects.run_with(team.share):
         if effects is not None:
-            effects.make_room(2 * k)
+            effects.reserve(2 * k)
             if effects.count >= _MIN_SHARE_TO_TOUCH_ALL * design.n:
                 effects.touch_all()
         all_pairs = scan(design, remaining, team, diagnostics, tell, memory_for_features)
@@ -102,7 +102,7 @@ class _Search:
             if not self._draw_working_set() and not self._rescan_if_picked():
                 return []
         self.picks_left -= len(places)
-        gains, logdet = self.design.included(d_picked, terms)
+        gains, logdet = self.design.record_picks(d_picked, terms)
         self.pool.drop(self.working_set.pool_places[places])
         i, j = self.working_set.pairs(places)
         for pair in zip(i, j, strict=True):
@@ -134,7 +134,7 @@ class _Search:
                     # Recomputed from the root, the best gain may be a rounding error below the scan's floor.
                     pool.floor = min(pool.floor, pool.best_gain * (1 - NEAR_BEST))
             # Below this, a pair outside the pool may be better, or the gain has lost digits since the scan.
-            min_trusted = pool.floor if whole_pool else max(pool.floor, CANCELLED * self.best_at_scan)
+            min_trusted = pool.floor if whole_pool else max(pool.floor, CANCELLATION_RATIO * self.best_at_scan)
             min_best = pool.best_gain * (1 - self.margin)
             if pool.best_gain == -np.inf or min_best < min_trusted:
                 self.working_set = WorkingSet.empty(self.d)
@@ -142,7 +142,7 @@ class _Search:
             if min_best >= outside:
                 break
             size *= 4  # bounds outside still exceed the best gain (the screen's slack, or ties): draw more
-        working_set.min_gain = max(outside, min_trusted, CANCELLED * pool.best_gain)
+        working_set.min_gain = max(outside, min_trusted, CANCELLATION_RATIO * pool.best_gain)
         self.working_set = working_set
         self.diagnostics["fronts"] += 1
         return True
@@ -153,7 +153,7 @@ class _Search:
         if picks == 0:
             return False
         self.floors.record(picks, self.best_at_scan, max(pool.best_gain, pool.floor))
-        trusted = pool.best_gain >= CANCELLED * self.best_at_scan
+        trusted = pool.best_gain >= CANCELLATION_RATIO * self.best_at_scan
         return self.rescan(pool.best_gain if trusted else -np.inf)
 
     def rescan(self, best: float) -> bool:

@@ -46,7 +46,7 @@ class WhitenedItems:
 
     def __post_init__(self) -> None:
         design, remaining = self.design, self.remaining
-        self.own = None if design.effects is None else design.effects.own()  # E_ii of each item
+        self.own = None if design.effects is None else design.effects.variances()  # E_ii of each item
         self.taken = remaining.taken  # the numbers of the pairs that were compared or picked, ascending
         self._in_taken_pair = np.zeros(design.n, dtype=bool)
         self._in_taken_pair[remaining.rows.pairs(self.taken)] = True
@@ -68,11 +68,11 @@ class WhitenedItems:
         """
         if self.design.averaged is None or np.all(gain == -np.inf):
             return gain
-        return self.design.averaged.least_product(gain)
+        return self.design.averaged.min_product(gain)
 
     def gain(self, product: Any) -> Any:
         """Return the largest gain of a pair with this score-weighted d_ij: the inverse of `product`."""
-        return product if self.design.averaged is None else self.design.averaged.most_gain(product)
+        return product if self.design.averaged is None else self.design.averaged.max_gain(product)
 
     def min_distance(self, gain: Any) -> Any:
         """Return the least d_ij of a pair with this gain: a weight is at most 1/4."""
@@ -106,7 +106,7 @@ class WhitenedItems:
         """Return w_ij d_ij of pairs in float64."""
         weight = None if self.design.scores is None else self.design.weight(i, j)
         effects = self.design.effects
-        effect_variance: Floats | float = 0.0 if effects is None else effects.between(i, j)
+        effect_variance: Floats | float = 0.0 if effects is None else effects.difference_variances(i, j)
         Z = self.Z
         if Z is None:
             items, i, j = renumber(self.design.n, i, j)
@@ -188,7 +188,7 @@ class WhitenedItems:
         i, j = np.triu_indices(len(items), 1)
         gains = np.maximum((squared_norms[:, None] + squared_norms[None, :] - 2 * (Z @ Z.T))[i, j], 0.0)
         if self.design.effects is not None:
-            gains += self.design.effects.between(items[i], items[j])
+            gains += self.design.effects.difference_variances(items[i], items[j])
         if self.design.scores is not None:
             gains *= self.design.weight(items[i], items[j])
         return items[i], items[j], gains

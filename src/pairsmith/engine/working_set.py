@@ -127,9 +127,9 @@ class WorkingSet:
             if top == -np.inf or top - rule.margin * abs(top) < rule.min_gain:
                 return m
             place = int(near[np.argmax(gain[near] >= top - TIE_TOLERANCE * abs(top))])  # the first of the ties
-            log.terms[m], log.place[m] = design.terms(), place
+            log.terms[m], log.place[m] = design.sum_of_term_norms(), place
             i, j = self.items[first[place]], self.items[second[place]]
-            log.d[m], log.V[m], change = design.take(int(i), int(j))
+            log.d[m], log.V[m], change = design.add_with_effects(int(i), int(j))
             r.append(change)
             rho, at = X @ log.V[m], effects.place[self.items]
             rho[at >= 0] += change[at[at >= 0]]

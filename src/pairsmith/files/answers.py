@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.data.arrays import LEAST_WEIGHT, MOST_WEIGHT, Floats, Ints, improper_weights
+from pairsmith.data.arrays import MAX_WEIGHT, MIN_WEIGHT, Floats, Ints, improper_weights
 from pairsmith.data.names import quoted
 from pairsmith.data.outcomes import WORDS, lacks_losses
 from pairsmith.files.formats import read_table
@@ -86,7 +86,7 @@ def read_answers(
         if (odd := improper_weights(counts)).any():
             row = table.index[int(np.argmax(odd))] + 1
             raise ValueError(
-                f"{path}: row {row} has no proper count; use 0 or a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+                f"{path}: row {row} has no proper count; use 0 or a number from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
             )
         if len(counts) and not counts.any():
             raise ValueError(f"{path}: every count is 0, so that there are no answers")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairsmith.data.arrays import EXACT, size_if_whole
+from pairsmith.data.arrays import MAX_EXACT_INT, integer_size
 from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.sources import kind_of, opened
 
@@ -93,13 +93,13 @@ def _read_delimited(path: Path, text_columns: TextColumns, separator: str) -> pd
             na_values={name: _MISSING for name in names if name not in text},
         ).drop(columns=left_out)
         # Whole numbers have become fractions where they stand beside some; those that were rounded come back as text.
-        large = [name for name in table if table[name].dtype.kind == "f" and (table[name].abs() >= EXACT).any()]
+        large = [name for name in table if table[name].dtype.kind == "f" and (table[name].abs() >= MAX_EXACT_INT).any()]
         if large:
             written = pd.read_csv(
                 opened(path), sep=separator, usecols=large, index_col=False, dtype=str, keep_default_na=False
             )
             for name in large:
-                if (written[name].map(whole_size) > EXACT).any():
+                if (written[name].map(whole_size) > MAX_EXACT_INT).any():
                     table[name] = written[name]
         return table
 
@@ -132,7 +132,9 @@ def _read_json_lines(path: Path, text_columns: TextColumns) -> pd.DataFrame:
     # pandas would turn the id 7 into 7.0 where another row has none.
     kept = set(text_columns(list(table.columns))) if len(table.columns) else set()
     kept |= {
-        name for name in table.columns if any(isinstance(value, int) and abs(value) > EXACT for value in table[name])
+        name
+        for name in table.columns
+        if any(isinstance(value, int) and abs(value) > MAX_EXACT_INT for value in table[name])
     }
     as_they_are = [name for name in table.columns if name in kept]
     return pd.concat([table.drop(columns=as_they_are).infer_objects(), table[as_they_are]], axis=1)[table.columns]
@@ -177,7 +179,7 @@ def whole_size(value: Any) -> int:
     """The absolute value of a whole number, as such or as text; 0 for anything else."""
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d+\s*", value):
         value = int(value.strip()[:400])
-    return size_if_whole(value)
+    return integer_size(value)
 
 
 # To read another format, add its ending and a function of the path and `text_columns`. The help of `pairsmith select`

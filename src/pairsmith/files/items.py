@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pairsmith.data.arrays import EXACT
+from pairsmith.data.arrays import MAX_EXACT_INT
 from pairsmith.data.names import quoted
 from pairsmith.files.formats import read_npy, read_table, whole_size
 from pairsmith.files.write_table import as_written
@@ -184,9 +184,9 @@ def as_ids(column: pd.Series, path: Path) -> pd.Series:
 def _check_numeric(column: pd.Series, name: str, path: Path, may_show: bool) -> None:
     """Refuse what is not a finite number, or a whole one that float64 cannot hold, with the item that has it."""
     kind = column.dtype.kind
-    if kind not in "biuf" or (kind in "iu" and max(whole_size(column.max()), whole_size(column.min())) > EXACT):
+    if kind not in "biuf" or (kind in "iu" and max(whole_size(column.max()), whole_size(column.min())) > MAX_EXACT_INT):
         for item, value in column.items():
-            if whole_size(value) > EXACT:
+            if whole_size(value) > MAX_EXACT_INT:
                 raise ValueError(
                     f"{path}: item {quoted(item)} has a whole number beyond 2^53 in column {name!r}, which float64"
                     " cannot tell from its neighbours; subtract an offset first, or name the feature columns with"

@@ -21,10 +21,10 @@ from scipy.special import expit, ndtr, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pairsmith.data.arrays import Bools, Floats, Ints, as_ordered_pairs, check_items
+from pairsmith.data.arrays import Bools, Floats, Ints, as_ordered_pairs, check_row_numbers
 from pairsmith.data.errors import ArgumentError
-from pairsmith.data.features import Features, some_rows
-from pairsmith.data.user_features import checked_table
+from pairsmith.data.features import Features, evenly_spaced_rows
+from pairsmith.data.user_features import check_table
 from pairsmith.model.evidence import check_input
 from pairsmith.model.logistic import average, check_ridge, minimise, slices_in_cache
 from pairsmith.model.saving import SavedModel
@@ -177,7 +177,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
 
     def _features(self, X: Any) -> tuple[Floats, Any]:
         """Return X as a validated array, and the items' ids if X has any."""
-        X, ids = checked_table(X)
+        X, ids = check_table(X)
         return validate_data(self, X, reset=False, dtype=np.float64, order="C"), ids
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -211,7 +211,7 @@ class BradleyTerry(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X, _ = self._features(X)
         ordered = as_ordered_pairs(pairs, "pairs")
-        check_items(ordered, len(X), "pairs")
+        check_row_numbers(ordered, len(X), "pairs")
         i, j = ordered.T
         difference = X[i] - X[j]
         mean: Floats = difference @ self.coef_
@@ -327,12 +327,12 @@ def _feature_differences(X: Floats, first: Ints, second: Ints, labels: int) -> F
     return rows
 
 
-def usual_ridge(features: Features) -> float:
+def default_ridge(features: Features) -> float:
     """Return the ridge under which scores have a prior standard deviation of 2.
 
     The penalty ridge |beta|^2 is the prior beta ~ N(0, I / (2 ridge)). So the score of an item at a distance |x| from
     the mean has the prior variance |x|^2 / (2 ridge), and this is 4 for the mean of |x|^2.
     """
-    sample = some_rows(features, _MAX_ROWS_FOR_RIDGE)
+    sample = evenly_spaced_rows(features, _MAX_ROWS_FOR_RIDGE)
     spread = float(np.mean(np.sum((sample - sample.mean(axis=0)) ** 2, axis=1)))
     return spread / (2 * _PRIOR_SCORE_VARIANCE) if spread > 0 else 1.0

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_expit
 
-from pairsmith.data.arrays import Bools, Floats, as_items, check_items
+from pairsmith.data.arrays import Bools, Floats, as_row_numbers, check_row_numbers
 from pairsmith.model.bradley_terry import BradleyTerry, RegressionData, regression_data
 from pairsmith.model.logistic import auc, auc_of_comparisons, check_ridge, minimise
 
@@ -187,8 +187,8 @@ class BradleyTerryCV(BradleyTerry):
     def _splits(self, data: RegressionData, validation: npt.ArrayLike | None) -> list[tuple[Bools, Bools]]:
         """Return pairs of masks over the rows of the data: to train on, and to test on."""
         if validation is not None:
-            items = as_items(validation, "validation").ravel()
-            check_items(items, data.n_items, "validation")
+            items = as_row_numbers(validation, "validation").ravel()
+            check_row_numbers(items, data.n_items, "validation")
             attempts = iter([items])
         else:
             if not isinstance(self.held_out, float | np.floating) or not 0 < self.held_out < 1:

@@ -21,21 +21,21 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from pairsmith.data.arrays import (
-    LEAST_WEIGHT,
-    MOST_WEIGHT,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
     Bools,
     Floats,
     Ints,
-    as_items,
+    as_object_list,
     as_ordered_pairs,
-    check_items,
+    as_row_numbers,
+    check_row_numbers,
     improper_weights,
-    one_for_each,
     refuse_masked,
 )
 from pairsmith.data.errors import ArgumentError
 from pairsmith.data.outcomes import as_outcomes
-from pairsmith.data.user_features import check_unique, checked_table
+from pairsmith.data.user_features import check_table, check_unique
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +90,7 @@ def check_input(
         raise ValueError("comparisons and outcomes belong together; give both or neither")
     for name, values in (("y", y), ("sample_weight", sample_weight)):
         refuse_masked(values, name)
-    X, ids = checked_table(X)
+    X, ids = check_table(X)
     if ids is not None:
         check_unique(ids.to_numpy(dtype=object))
     if allow_empty and getattr(X, "shape", (1, 1))[1:] == (0,):
@@ -103,7 +103,7 @@ def check_input(
     items, labels = _check_labels(y, labeled, len(X))
     classes = classes_of(labels, estimator.better)
     pairs = as_ordered_pairs([] if comparisons is None else comparisons, "comparisons")
-    check_items(pairs, len(X), "comparisons")
+    check_row_numbers(pairs, len(X), "comparisons")
     wins = as_outcomes([] if outcomes is None else outcomes, len(pairs))
     total = len(items) + len(pairs)
     if total == 0 and not allow_empty:
@@ -121,7 +121,7 @@ def check_input(
     improper = improper_weights(weights)
     if improper.any():
         raise ValueError(
-            f"sample_weight must be 0 or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}; number {int(np.argmax(improper))} is"
+            f"sample_weight must be 0 or from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}; number {int(np.argmax(improper))} is"
             f" {weights[improper][0]:g}"
         )
     label_signs = np.where(labels == classes[1], 1.0, -1.0) if len(labels) else np.zeros(0)
@@ -141,8 +141,8 @@ def _check_magnitude(X: Floats, limit: float, estimator: Any) -> None:
 
 def _check_labels(y: Any, labeled: npt.ArrayLike | None, n: int) -> tuple[Ints, npt.NDArray[Any]]:
     """Return the items that have labels, and their labels."""
-    items = np.arange(n) if labeled is None else as_items(labeled, "labeled").ravel()
-    check_items(items, n, "labeled")
+    items = np.arange(n) if labeled is None else as_row_numbers(labeled, "labeled").ravel()
+    check_row_numbers(items, n, "labeled")
     if y is None:
         if labeled is not None:
             raise ValueError("labeled names items, but y is missing; give y, one label for each")
@@ -322,7 +322,7 @@ def _rater_indices(raters: Any, count: int) -> tuple[Ints, list[Any]]:
 
     if raters is None:
         return np.zeros(count, dtype=np.int64), [None]
-    people = one_for_each(raters, "raters", "comparison")
+    people = as_object_list(raters, "raters", "comparison")
     if len(people) != count:
         raise ValueError(f"raters names {len(people)} people for {count} comparisons; give one for each")
     rater, names = pd.factorize(people)
@@ -339,12 +339,12 @@ def _as_shown_first(shown_first: Any, pairs: Ints) -> Ints:
     if shown_first is None:
         return shown
     refuse_masked(shown_first, "shown_first")
-    values = one_for_each(shown_first, "shown_first", "comparison")
+    values = as_object_list(shown_first, "shown_first", "comparison")
     if len(values) != len(pairs):
         raise ValueError(f"shown_first names {len(values)} items for {len(pairs)} comparisons; give one for each")
     known = ~pd.isna(values)
     known[known] = values[known] != -1
-    shown[known] = as_items(values[known].tolist(), "shown_first")
+    shown[known] = as_row_numbers(values[known].tolist(), "shown_first")
     wrong = known & np.all(shown[:, None] != pairs, axis=1)
     if wrong.any():
         at = int(np.argmax(wrong))

@@ -22,12 +22,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pairsmith.data import fingerprint
-from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_items
-from pairsmith.data.candidates import as_codes
+from pairsmith.data.arrays import Floats, Ints, as_ordered_pairs, check_row_numbers
+from pairsmith.data.candidates import as_group_codes
 from pairsmith.data.errors import ArgumentError
-from pairsmith.data.options import as_generator, as_whole
+from pairsmith.data.options import as_generator, as_integer
 from pairsmith.data.outcomes import as_outcomes
-from pairsmith.data.user_features import check_unique, checked_table
+from pairsmith.data.user_features import check_table, check_unique
 from pairsmith.model import ranking
 from pairsmith.model.evidence import (
     as_item_table,
@@ -88,7 +88,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         Each part's share of the prior variance of scores.
     evidence_ : float
         The log marginal likelihood of the answers.
-    left_out_ : DataFrame
+    leave_one_out_ : DataFrame
         Each answer as all other answers predict it.
     raters_ : DataFrame or None
         One row per rater, if `fit` got `raters`: the number of answers, slope (how well the rater tells items apart)
@@ -117,7 +117,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     True
     """
 
-    learned_: FittedGP
+    fitted_: FittedGP
 
     def __init__(
         self,
@@ -192,25 +192,25 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         ValueError
             If an argument is malformed.
         """
-        fixed, landmarks, rng = self._fixed_variances(), as_whole(self.landmarks, "landmarks"), self._rng()
+        fixed, landmarks, rng = self._fixed_variances(), as_integer(self.landmarks, "landmarks"), self._rng()
         checked = check_input(
             self, as_item_table(X, n_items), y, labeled, comparisons, outcomes, sample_weight, allow_empty=True
         )
         merged = merge_answers(checked, raters, shown_first)
         answers, self._places, print_of_X = merged.answers, merged.places, fingerprint.of_arrays(checked.X)
         same_items = self.warm_start and print_of_X == getattr(self, "fingerprint_", None)
-        map = self.learned_.map if same_items else FeatureMap.fit(checked.X, landmarks, rng)
+        map = self.fitted_.map if same_items else FeatureMap.fit(checked.X, landmarks, rng)
         fixed = without_feature_parts(fixed) if not map.used.any() else fixed
-        keep_variances = same_items and self.learned_.variances_still_valid(fixed, answers)
-        previous = self.learned_ if keep_variances else None
+        keep_variances = same_items and self.fitted_.variances_still_valid(fixed, answers)
+        previous = self.fitted_ if keep_variances else None
         self.classes_, self.n_items_ = checked.classes, len(checked.X)
         self.ids_, self.fingerprint_ = checked.ids, print_of_X
         linear, threshold = map.linear(checked.X), len(checked.labeled) > 0
-        self.learned_ = fit_gp(linear, map, answers, threshold, fixed, rng, previous)
+        self.fitted_ = fit_gp(linear, map, answers, threshold, fixed, rng, previous)
         self.raters_ = None
         if merged.rater_names:
             fit_again = partial(fit_gp, linear, map, threshold=threshold, fixed=fixed, rng=rng)
-            self.learned_, self.raters_ = fit_raters(self.learned_, merged, fit_again, previous is None)
+            self.fitted_, self.raters_ = fit_raters(self.fitted_, merged, fit_again, previous is None)
         self._set_results(linear)
         if not self.warm_start:  # early rounds always have islands
             warn_of_islands(answers, self.n_items_)
@@ -234,20 +234,20 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         Returns
         -------
         BradleyTerryGP
-            The new model. It has neither `left_out_` nor `raters_`.
+            The new model. It has neither `leave_one_out_` nor `raters_`.
         """
-        linear = self.linear_of_own(X)
+        linear = self.own_coordinates(X)
         pairs = as_ordered_pairs(comparisons, "comparisons")
-        check_items(pairs, self.n_items_, "comparisons")
+        check_row_numbers(pairs, self.n_items_, "comparisons")
         wins = as_outcomes(outcomes, len(pairs))
-        answers = self.learned_.answers_by_item(self.n_items_).joined(merge_anonymous_answers(pairs, wins))
+        answers = self.fitted_.answers_by_item(self.n_items_).joined(merge_anonymous_answers(pairs, wins))
         fixed, rng = self._fixed_variances(), self._rng()
-        fixed = without_feature_parts(fixed) if not self.learned_.map.used.any() else fixed
-        previous = self.learned_ if self.learned_.variances_still_valid(fixed, answers) else None
+        fixed = without_feature_parts(fixed) if not self.fitted_.map.used.any() else fixed
+        previous = self.fitted_ if self.fitted_.variances_still_valid(fixed, answers) else None
         model = copy.copy(self)
         model.__dict__.pop("_places", None)
         model.raters_ = None
-        model.learned_ = fit_gp(linear, self.learned_.map, answers, self.learned_.threshold, fixed, rng, previous)
+        model.fitted_ = fit_gp(linear, self.fitted_.map, answers, self.fitted_.threshold, fixed, rng, previous)
         model._set_results(linear)
         return model
 
@@ -255,7 +255,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """Draw (count, n) scores of the items of the fit, X, from the posterior of scores and variances."""
         fixed = self._fixed_variances()
         free = tuple(name for name in PARTS if name not in fixed)
-        return sample_scores(self.learned_, self.linear_of_own(X), free, rng, count)
+        return sample_scores(self.fitted_, self.own_coordinates(X), free, rng, count)
 
     def _fixed_variances(self) -> dict[str, float]:
         return fixed_variances(linear=self.linear, smooth=self.smooth, items=self.items)
@@ -265,8 +265,8 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
     def _set_results(self, linear: Floats, summary: dict[str, float] | None = None) -> None:
         """Set the attributes that follow from the fit; `linear` holds the coordinates of all items for the summary."""
-        self.variances_ = self.learned_.variances | {"scale": self.learned_.scale}
-        self.evidence_ = self.learned_.evidence
+        self.variances_ = self.fitted_.variances | {"scale": self.fitted_.scale}
+        self.evidence_ = self.fitted_.evidence
         self._linear, self._summary = linear, summary
 
     def _summary_value(self, name: str) -> float:
@@ -275,10 +275,10 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         if self._summary is None:
             rng = self._rng()
             sample = sample_items(self.n_items_, rng)
-            Psi = self.learned_.coordinates(self._linear[sample])
-            posterior = self.learned_.joint(Psi, sample).without_last()
+            Psi = self.fitted_.coordinates(self._linear[sample])
+            posterior = self.fitted_.joint(Psi, sample).without_last()
             certainty = {"doubt": posterior.doubt(rng), "reliability": posterior.reliability()}
-            self._summary = certainty | self.learned_.shares(Psi)
+            self._summary = certainty | self.fitted_.shares(Psi)
         return self._summary[name]
 
     @property
@@ -297,7 +297,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         return {name: self._summary_value(name) for name in PARTS}
 
     @property
-    def left_out_(self) -> pd.DataFrame:
+    def leave_one_out_(self) -> pd.DataFrame:
         """Each answer to `comparisons` as all others predict it: `gap`, its `error`, and `p`, P(first preferred).
 
         These approximate the predictions of a fit without the answer, for all answers at once, by the cavities of
@@ -305,16 +305,16 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """
         if not hasattr(self, "_places"):
             raise AttributeError(
-                "left_out_ exists only after fit; a model that was loaded, or was given more answers, has lost it"
+                "leave_one_out_ exists only after fit; a model that was loaded, or was given more answers, has lost it"
             )
-        return leave_one_out(self.learned_.answers, self.learned_.propagated, self._places)
+        return leave_one_out(self.fitted_.answers, self.fitted_.propagated, self._places)
 
     def known(self, X: Any = None) -> npt.NDArray[np.bool_]:
         """Return which of the items X were in the fit; the others are ranked by their features alone."""
         check_is_fitted(self)
         if X is None:
             return np.ones(self.n_items_, dtype=bool)
-        X, ids = checked_table(X)
+        X, ids = check_table(X)
         return self._item_numbers(np.ascontiguousarray(X, dtype=np.float64), ids) >= 0
 
     def decision_function(self, X: Any = None) -> Floats:
@@ -353,9 +353,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """
         linear, number, _ = self.placed(X)
         pairs = as_ordered_pairs(pairs, "pairs")
-        check_items(pairs, len(linear), "pairs")
+        check_row_numbers(pairs, len(linear), "pairs")
         items, place = np.unique(pairs, return_inverse=True)
-        posterior = self.learned_.joint(self.learned_.coordinates(linear[items]), number[items])
+        posterior = self.fitted_.joint(self.fitted_.coordinates(linear[items]), number[items])
         mean, variance = posterior.gaps(*place.reshape(-1, 2).T)
         return average(mean, np.sqrt(variance))
 
@@ -403,7 +403,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             raise ArgumentError("level", f" must be between 0 and 1, got {level!r}")
         linear, number, ids = self.placed(X)
         check_order(X, ids, groups=groups, by=by)
-        posterior, n = self.learned_.joint(self.learned_.coordinates(linear), number), len(linear)
+        posterior, n = self.fitted_.joint(self.fitted_.coordinates(linear), number), len(linear)
         if top is not None and (isinstance(top, bool) or not isinstance(top, int | np.integer) or not 1 <= top <= n):
             raise ArgumentError("top", f" must be a number of items from 1 to {n}, got {top!r}")
         posterior, rng = posterior.without_last(), self._rng()
@@ -432,9 +432,9 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         """
         linear, number, ids = self.placed(X)
         check_order(X, ids, groups=groups)
-        codes, rng = as_codes(groups, len(linear)), self._rng()
+        codes, rng = as_group_codes(groups, len(linear)), self._rng()
         sample = sample_items(len(linear), rng) if codes is None else np.arange(len(linear))
-        posterior = self.learned_.joint(self.learned_.coordinates(linear[sample]), number[sample])
+        posterior = self.fitted_.joint(self.fitted_.coordinates(linear[sample]), number[sample])
         return ranking.certainty(posterior.without_last(), codes, rng)
 
     def save(self, path: str | os.PathLike[str], recipe: Any = None) -> None:
@@ -453,7 +453,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         ids = None if self.ids_ is None else self.ids_.to_list()
         summary = {"doubt": self.doubt_, "reliability": self.reliability_} | self.shares_
         SavedGP(
-            self.learned_,
+            self.fitted_,
             storable_parameters(self.get_params()),
             np.asarray(self.classes_),
             names.tolist(),
@@ -470,7 +470,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
 
         saved = SavedGP.read(path)
         model = BradleyTerryGP(**saved.parameters)
-        model.learned_, model.classes_, model.n_items_ = saved.fitted, saved.classes, saved.n_items
+        model.fitted_, model.classes_, model.n_items_ = saved.fitted, saved.classes, saved.n_items
         model.raters_ = None
         model._set_results(np.zeros((0, 0)), saved.summary)
         model.ids_ = None if saved.ids is None else pd.Index(saved.ids)
@@ -486,7 +486,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
         fit, also warn if X holds no item of the fit.
         """
         linear, number, ids = self._located(X)
-        if len(self.learned_.answers):
+        if len(self.fitted_.answers):
             warn_of_unknown_items(self.ids_, ids, number, expected or len(number) == self.n_items_)
         return linear, number, ids
 
@@ -497,14 +497,14 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
             if self.n_features_in_:
                 raise ValueError(f"X is missing: the model was fitted to {self.n_features_in_} features")
             return np.zeros((self.n_items_, 0)), np.arange(self.n_items_), self.ids_
-        X, ids = checked_table(X)
+        X, ids = check_table(X)
         if self.n_features_in_ == 0 and getattr(X, "shape", (1, 1))[1:] == (0,):
             X = np.zeros((len(X), 0))
         else:
             X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
-        return self.learned_.map.linear(X), self._item_numbers(X, ids), ids
+        return self.fitted_.map.linear(X), self._item_numbers(X, ids), ids
 
-    def linear_of_own(self, X: Any = None) -> Floats:
+    def own_coordinates(self, X: Any = None) -> Floats:
         """Return the linear coordinates of the items of the fit; refuse other items, or another order."""
         linear, number, ids = self._located(X)
         if not np.array_equal(number, np.arange(self.n_items_)):
@@ -518,7 +518,7 @@ class BradleyTerryGP(ClassifierMixin, BaseEstimator):
     def _scores(self, X: Any) -> tuple[Posterior, int, Any]:
         """Return the posterior of the scores of X and of the threshold, the number of items, and their ids."""
         linear, number, ids = self.placed(X)
-        return self.learned_.joint(self.learned_.coordinates(linear), number), len(linear), ids
+        return self.fitted_.joint(self.fitted_.coordinates(linear), number), len(linear), ids
 
     def _item_numbers(self, X: Floats, ids: Any) -> Ints:
         """Return each item's number in the fit, -1 for others: by ids, or if there are none, by the whole table."""

@@ -168,7 +168,7 @@ class Posterior:
         in_top = None if top is None else (ranks <= top).mean(axis=0)
         return low.astype(np.int64), high.astype(np.int64), in_top
 
-    def among_best(self, rng: np.random.Generator, top: int) -> Floats:
+    def top_probabilities(self, rng: np.random.Generator, top: int) -> Floats:
         """Return P(an item is among the best `top`) for each item, roughly: from few draws."""
         scores = self.draws(rng, _MIN_RANK_DRAWS)
         best = np.argpartition(-scores, top - 1, axis=1)[:, :top]
@@ -197,7 +197,7 @@ def sample_items(n: int, rng: np.random.Generator) -> Ints:
     return np.arange(n) if n <= _MAX_SAMPLED_ITEMS else np.sort(rng.choice(n, _MAX_SAMPLED_ITEMS, replace=False))
 
 
-def no_scores(_items: Ints) -> Posterior:
+def empty_posterior(_items: Ints) -> Posterior:
     """Return the posterior of no items, whichever are asked for."""
     return Posterior(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 0)))
 

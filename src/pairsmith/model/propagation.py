@@ -187,7 +187,7 @@ def leave_one_out(answers: Answers, result: EPResult[Any], places: AnswerPlaces)
     )
 
 
-def share_right(p: Floats, outcomes: Floats, weights: Floats) -> tuple[float, float]:
+def prediction_accuracy(p: Floats, outcomes: Floats, weights: Floats) -> tuple[float, float]:
     """Return the share of answers that the probabilities p predict right, and the mean log loss.
 
     The share leaves ties out; in the log loss a tie is half a win each way. Both are NaN if no answer is decided.

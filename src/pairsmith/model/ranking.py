@@ -15,7 +15,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr, ndtri, stdtrit
 
-from pairsmith.data.arrays import Floats, Ints, one_for_each
+from pairsmith.data.arrays import Floats, Ints, as_object_list
 from pairsmith.model.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _factorize(values: npt.ArrayLike, count: int, name: str) -> tuple[Ints, list
     """Return the number of each item's value, and the different values in order of appearance."""
     import pandas as pd
 
-    number, names = pd.factorize(one_for_each(values, name, "item"))
+    number, names = pd.factorize(as_object_list(values, name, "item"))
     if len(number) != count:
         raise ValueError(f"{name} has {len(number)} values, but there are {count} items; give one for each")
     if np.any(number < 0):

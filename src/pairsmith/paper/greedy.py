@@ -20,8 +20,8 @@ import numpy as np
 from pairsmith.data.arrays import Floats
 from pairsmith.data.candidates import Remaining
 from pairsmith.design.information import Design
-from pairsmith.design.kernels import CANCELLED, distances
-from pairsmith.design.steps import Step, Steps, best_pair
+from pairsmith.design.kernels import CANCELLATION_RATIO, distances
+from pairsmith.design.steps import Step, Steps, best_pair_finder
 from pairsmith.paper import kernels
 
 _PAIRS_PER_TASK = 1 << 18  # of a thread: their gains (2 MB) stay in its cache
@@ -112,7 +112,7 @@ class Scalar:
         """
         if self.rho is None:
             self.largest_from_scratch = largest
-        elif largest < CANCELLED * self.largest_from_scratch:
+        elif largest < CANCELLATION_RATIO * self.largest_from_scratch:
             self.from_scratch.update(self.rho)
             self.rho = None
             return True
@@ -140,7 +140,7 @@ def exhaustive_search(make_rule: type[Rule], *inputs: Any) -> Steps:
     """Run FindMax over every remaining pair at each step (Alg. 1)."""
     run = Run(*inputs)
     rule = make_rule(run)
-    with best_pair(run.remaining, run.threads if rule.threads else 1, _PAIRS_PER_TASK) as find_best:
+    with best_pair_finder(run.remaining, run.threads if rule.threads else 1, _PAIRS_PER_TASK) as find_best:
         while True:
             i, j, largest = find_best(rule.gains)
             run.diagnostics["evaluations"] += len(run.remaining.rows)
@@ -148,7 +148,7 @@ def exhaustive_search(make_rule: type[Rule], *inputs: Any) -> Steps:
                 continue
             if i < 0:
                 return  # every remaining pair has an item at its cap
-            run.design.note_rounding(largest, run.design.terms())
+            run.design.note_rounding(largest, run.design.sum_of_term_norms())
             gain, v = run.design.add(i, j)
             run.remaining.take(i, j)
             yield Step(i, j, gain, run.design.logdet)
@@ -188,7 +188,7 @@ def lazy_search(make_rule: type[Rule], *inputs: Any, memoize: bool = False) -> S
         if pair == kernels.NO_PAIR:
             return
         i, j = divmod(int(pair), n)
-        terms = design.terms()
+        terms = design.sum_of_term_norms()
         gain, V[step] = design.add(i, j)
         design.note_rounding(np.expm1(gain), terms)
         remaining.take(i, j)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.design.compiling import compiled
-from pairsmith.design.kernels import CANCELLED
+from pairsmith.design.kernels import CANCELLATION_RATIO
 
 NAIVE, FACTORIZATION, SCALAR = 0, 1, 2
 NO_PAIR, UNFINISHED = -1, -2  # results of `lazy_maximum` that are no pair
@@ -130,7 +130,7 @@ def lazy_maximum(heap, size, k, full, rule, sources, max_evaluations):
                     g = _memoized_distance(X, factor, True, Z, Z_step, k, i, j)
                 else:
                     g = _memoized_scalar(g, step[0], X, V, rho, k, i, j)
-                    if g < CANCELLED * f:
+                    if g < CANCELLATION_RATIO * f:
                         g = _memoized_distance(X, factor, False, Z, Z_step, k, i, j)
                         f = np.float32(g)
             child = _first_child(gain, code, size, 0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pairsmith.data.arrays import EXACT, Floats, size_if_whole
+from pairsmith.data.arrays import MAX_EXACT_INT, Floats, integer_size
 from pairsmith.data.names import quoted
 
 MOST_CATEGORIES = 30  # different values; a column with more is no category
@@ -63,7 +63,7 @@ def as_numbers(values: Sequence[Any], place: Place) -> Floats:
         if not is_number(value):
             raise ValueError(f"{place(row)} has {quoted(value)}, where a number is needed")
         whole = int(value) if isinstance(value, str) and _WHOLE.fullmatch(value) else value
-        if size_if_whole(whole) > EXACT:
+        if integer_size(whole) > MAX_EXACT_INT:
             raise ValueError(f"{place(row)} has a whole number beyond 2^53; subtract an offset first")
         found[row] = float(value)
         if not np.isfinite(found[row]):

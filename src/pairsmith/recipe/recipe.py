@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from pairsmith.data.arrays import Floats
-from pairsmith.data.options import as_whole
+from pairsmith.data.options import as_integer
 from pairsmith.data.spread import spread_of
 from pairsmith.files.json_reader import RepeatedKey, parse_json
 from pairsmith.files.write import write_whole
@@ -104,7 +104,7 @@ class Recipe:
         if len(frame) < 2:
             raise ValueError(f"table has {len(frame)} row{'s' * (len(frame) != 1)}; at least two items are needed")
         most = min(_MOST_AXES, max(2, round(len(frame) ** 0.5)))
-        most = most if dimensions is None else as_whole(dimensions, "dimensions")
+        most = most if dimensions is None else as_integer(dimensions, "dimensions")
         wanted, left_out = wanted_columns(
             frame, row_name, text, image, category, columns, text_embedding, image_embedding
         )

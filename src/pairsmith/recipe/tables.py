@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pairsmith.data.user_features import check_ids, without_ids
+from pairsmith.data.user_features import check_ids, split_ids
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ def as_table(table: Any) -> tuple[pd.DataFrame, Any]:
 
     if hasattr(table, "collect"):
         raise ValueError("table is a lazy frame; pass table.collect()")
-    frame, ids = without_ids(table)
+    frame, ids = split_ids(table)
     if not hasattr(frame, "columns"):
         raise ValueError(f"table must be a data frame with named columns, got a {type(table).__name__}")
     if not isinstance(frame, pd.DataFrame):

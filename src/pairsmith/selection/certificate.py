@@ -68,7 +68,7 @@ def upper_bound(run: Run, pairs: Ints, gains: Floats, *, is_greedy: bool, refine
             value += float(np.sum(np.log1p(g * delta)))
             weighted, weights = _add_weight(weighted, (1 - g) * weights, best, g, design.n)
             if design.effects is None:
-                design = design.stretched(Q, 1 + g * delta)
+                design = design.scaled_along(Q, 1 + g * delta)
             else:
                 assert run.initial_design is not None
                 design = run.initial_design()

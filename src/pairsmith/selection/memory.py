@@ -8,7 +8,7 @@ import numpy as np
 
 from pairsmith.criteria import Criterion
 from pairsmith.criteria.problem import Problem
-from pairsmith.data.features import COMFORTABLE
+from pairsmith.data.features import MAX_COPIED_BYTES
 from pairsmith.data.memory import available_memory
 from pairsmith.paper.greedy import ALGORITHMS
 
@@ -23,7 +23,7 @@ def memory_for(problem: Problem, criterion: Criterion, algorithm: str) -> int:
     """Return how many bytes a search may use. Refuse a problem that would not fit into memory."""
     n, d = problem.features.shape
     pairs = len(problem.rows)
-    is_small = pairs <= _MAX_PAIRS_UNCHECKED and n * d * _ENGINE_BYTES_PER_ENTRY <= COMFORTABLE
+    is_small = pairs <= _MAX_PAIRS_UNCHECKED and n * d * _ENGINE_BYTES_PER_ENTRY <= MAX_COPIED_BYTES
     available = _ASSUMED_MEMORY if is_small and algorithm == "engine" else available_memory()
     kind, instead, needed = "objective", "objective='local-d-optimal'", criterion.bytes_per_pair * pairs
     if algorithm in ALGORITHMS:

@@ -30,20 +30,20 @@ def check_gaussian_process(model: Any) -> None:
     """Refuse anything but a fitted BradleyTerryGP."""
     if not is_gaussian_process(model):
         raise ValueError(f"model must be a fitted BradleyTerryGP, got {_describe_type(model)}")
-    if not hasattr(model, "learned_"):
+    if not hasattr(model, "fitted_"):
         raise ValueError("model must be fitted; call its fit first")
 
 
 def estimate_from(problem: Problem, model: BradleyTerry | None, objective: str) -> ModelEstimate:
     """Return the estimate of a linear model. Without a model, fit one to the problem's labels and outcomes."""
     fitted = fit_bradley_terry(problem, objective) if model is None else _checked(model, problem.features)
-    scores = np.concatenate(problem.features.over_blocks(partial(_block_scores, fitted.coef_)))
+    scores = np.concatenate(problem.features.apply_to_blocks(partial(_block_scores, fitted.coef_)))
     return ModelEstimate(fitted.coef_, fitted.covariance_root_, scores)
 
 
 def fit_bradley_terry(problem: Problem, objective: str) -> BradleyTerry:
     """Fit a Bradley-Terry model to the labels and outcomes. The error names the objective if there are none."""
-    from pairsmith.model.bradley_terry import BradleyTerry, usual_ridge
+    from pairsmith.model.bradley_terry import BradleyTerry, default_ridge
 
     labels, outcomes = problem.labels, problem.outcomes
     if labels is None and outcomes is None:
@@ -57,7 +57,7 @@ def fit_bradley_terry(problem: Problem, objective: str) -> BradleyTerry:
         if values is not None and np.shape(values) != (count,):
             raise ValueError(f"{name} has shape {np.shape(values)}, but {other} has {count} entries; pass one for each")
     items = np.unique(np.concatenate([labeled, pairs.ravel()]))  # copy only the rows that the fit needs
-    return BradleyTerry(ridge=usual_ridge(problem.features), better=problem.better).fit(
+    return BradleyTerry(ridge=default_ridge(problem.features), better=problem.better).fit(
         problem.features.rows(items),
         labels,
         labeled=None if labels is None else np.searchsorted(items, labeled),

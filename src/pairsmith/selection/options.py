@@ -11,7 +11,7 @@ import numpy as np
 from pairsmith.criteria import CRITERIA, GOALS, Criterion
 from pairsmith.criteria.problem import Goal
 from pairsmith.data.errors import ArgumentError
-from pairsmith.data.options import as_generator, as_name, as_refinements, as_threads, as_whole
+from pairsmith.data.options import as_choice, as_generator, as_integer, as_refinements, as_threads
 from pairsmith.paper.greedy import ALGORITHMS
 from pairsmith.selection.models import is_gaussian_process
 from pairsmith.selection.start import StartingPoint
@@ -37,7 +37,7 @@ class SearchOptions:
     def check_start(self, start: StartingPoint, model: Any) -> None:
         """Refuse a starting point that the criterion or the algorithm cannot use."""
         criterion = self.criterion
-        if criterion.only_effects and not is_gaussian_process(model):
+        if criterion.needs_gaussian_process and not is_gaussian_process(model):
             raise ArgumentError(
                 "objective", f"={criterion.name!r} needs a BradleyTerryGP as model; fit one, which needs no answers"
             )
@@ -73,10 +73,10 @@ def as_search_options(
     """Return the options that these arguments of select() state. Each error is one line."""
     if objective is None:
         objective = _default_objective(model)
-    criterion = CRITERIA[as_name(objective, "objective", CRITERIA)]
+    criterion = CRITERIA[as_choice(objective, "objective", CRITERIA)]
     validated_goal = _as_goal(goal, top, criterion)
-    algorithm = _as_algorithm(as_name(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS)), criterion)
-    pool_size = None if pool_size is None else as_whole(pool_size, "pool_size")
+    algorithm = _as_algorithm(as_choice(algorithm, "algorithm", ("auto", "engine", *ALGORITHMS)), criterion)
+    pool_size = None if pool_size is None else as_integer(pool_size, "pool_size")
     refinements = as_refinements(certify)
     for name, value in (("pool_size", pool_size), ("client", client)):
         if value is not None and algorithm != "engine":
@@ -107,20 +107,20 @@ def _default_objective(model: Any) -> str:
     if is_gaussian_process(model):
         return "order"
     able = ", ".join(
-        name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.only_effects
+        name for name, criterion in CRITERIA.items() if criterion.needs_model and not criterion.needs_gaussian_process
     )
     raise ValueError(f"model is not a BradleyTerryGP; choose the objective that uses it from {able}, or leave it out")
 
 
 def _as_goal(goal: Any, top: Any, criterion: Criterion) -> Goal:
-    name = as_name(goal, "goal", GOALS)
-    if (name != "ranking" or top is not None) and not criterion.only_effects:
+    name = as_choice(goal, "goal", GOALS)
+    if (name != "ranking" or top is not None) and not criterion.needs_gaussian_process:
         raise ArgumentError("goal", f" and top are for objective='order'; leave them out for {criterion.name!r}")
     if (name == "top") != (top is not None):
         raise ArgumentError(
             "goal", "='top' goes with the number of the best items; give both, such as top=10, or neither"
         )
-    return Goal(name, 0 if top is None else as_whole(top, "top"))
+    return Goal(name, 0 if top is None else as_integer(top, "top"))
 
 
 def _as_algorithm(algorithm: str, criterion: Criterion) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pairsmith.criteria.problem import Problem
-from pairsmith.data.arrays import as_items, as_pairs, check_items, refuse_masked
+from pairsmith.data.arrays import as_pairs, as_row_numbers, check_row_numbers, refuse_masked
 from pairsmith.data.candidates import (
     AllPairs,
     Among,
@@ -19,8 +19,8 @@ from pairsmith.data.candidates import (
     remaining_pairs,
 )
 from pairsmith.data.errors import ArgumentError
-from pairsmith.data.features import extremes
-from pairsmith.data.options import as_positive, as_whole
+from pairsmith.data.features import column_extremes
+from pairsmith.data.options import as_integer, as_positive
 from pairsmith.data.ridge import as_ridge
 from pairsmith.selection.start import StartingPoint
 
@@ -42,23 +42,23 @@ def as_problem(
     """Return the problem that these arguments of select() state. Each error is one line."""
     features = start.features
     n = features.shape[0]
-    k = as_whole(k, "k")
+    k = as_integer(k, "k")
     for name, values in (("labels", labels), ("outcomes", outcomes)):
         refuse_masked(values, name)
-    labeled_items = as_items([] if labeled is None else labeled, "labeled")
+    labeled_items = as_row_numbers([] if labeled is None else labeled, "labeled")
     if labeled_items.ndim != 1:
         raise ValueError(f"labeled must be a list of row numbers, got an array of shape {labeled_items.shape}")
-    check_items(labeled_items, n, "labeled")
+    check_row_numbers(labeled_items, n, "labeled")
     compared = as_pairs([] if comparisons is None else comparisons, "comparisons")
-    check_items(compared, n, "comparisons")
-    cap = None if max_per_item is None else as_whole(max_per_item, "max_per_item")
+    check_row_numbers(compared, n, "comparisons")
+    cap = None if max_per_item is None else as_integer(max_per_item, "max_per_item")
     remaining = remaining_pairs(as_candidates(candidates), n, compared, cap)
     _check_enough(remaining, k, cap)
     effect_variance = None if start.effect_variance is None else _as_effect_variance(start.effect_variance)
     unanswered = compared if start.answered is not None else compared[:0]
     if start.answered is not None and len(start.answered):
         unanswered = compared[~np.isin(compared @ np.array([n, 1]), start.answered @ np.array([n, 1]))]
-    high, low = bounds = extremes(features)
+    high, low = bounds = column_extremes(features)
     return Problem(
         features=features,
         k=k,
@@ -68,7 +68,7 @@ def as_problem(
         ridge=as_ridge(start.ridge, features, bounds),
         extent=high - low,
         labeled=labeled_items,
-        comparisons=as_items([] if comparisons is None else comparisons, "comparisons").reshape(-1, 2),
+        comparisons=as_row_numbers([] if comparisons is None else comparisons, "comparisons").reshape(-1, 2),
         labels=labels,
         better=better,
         outcomes=outcomes,
@@ -101,9 +101,9 @@ def _check_enough(remaining: Remaining, k: int, max_per_item: int | None) -> Non
     if k > total - compared:
         why = f" ({compared} of {total} are compared already)" if compared else ""
         raise ValueError(f"k={k} pairs asked for, but only {total - compared} candidate pairs are left{why}; lower k")
-    if max_per_item is not None and k > remaining.at_most():
+    if max_per_item is not None and k > remaining.max_picks():
         raise ArgumentError(
             "max_per_item",
-            f"={max_per_item} allows at most {remaining.at_most()}; lower k or raise the cap, as k={k} pairs are asked"
-            " for",
+            f"={max_per_item} allows at most {remaining.max_picks()}; lower k or raise the cap, as k={k} pairs are"
+            " asked for",
         )

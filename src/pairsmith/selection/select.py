@@ -19,7 +19,7 @@ from pairsmith.criteria.d_optimal import paper_steps
 from pairsmith.criteria.problem import NO_MODEL, Run
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.candidates import Candidates
-from pairsmith.design.compiling import compiling
+from pairsmith.design.compiling import measure_compilation
 from pairsmith.files.checkpoint import Checkpoint
 from pairsmith.files.write import write_whole
 from pairsmith.paper.greedy import ALGORITHMS
@@ -48,7 +48,7 @@ class Selection:
     pairs : array of int of shape (k, 2)
         The row numbers of the items of each pair, i < j.
     gains : array of shape (k,)
-        What each pair added to the objective when it was picked; `gain_is` describes it.
+        What each pair added to the objective when it was picked; `gain_description` describes it.
     logdet : array of shape (k,)
         log det of the information matrix A after each pick, whatever the objective.
     seconds : array of shape (k,)
@@ -100,9 +100,9 @@ class Selection:
         return len(self.pairs)
 
     @property
-    def gain_is(self) -> str:
+    def gain_description(self) -> str:
         """A description of the gains under this objective."""
-        return CRITERIA[self.objective].gain_is
+        return CRITERIA[self.objective].gain_description
 
     def sentences(self) -> list[str]:
         """Describe the selection in sentences: what was picked, what it adds to log det, and what has been proved."""
@@ -112,7 +112,7 @@ class Selection:
         compiled = self.diagnostics.get("compiling", 0.0)
         once = f", after {compiled:.1f} s of compiling, once on this machine" if compiled else ""
         how = [self.objective] if self.algorithm == self.objective else [self.objective, self.algorithm]
-        if not CRITERIA[self.objective].only_effects:  # a Gaussian process has its own ridge
+        if not CRITERIA[self.objective].needs_gaussian_process:  # a Gaussian process has its own ridge
             how.append(f"ridge {self.ridge:.3g}")
         sentences = [
             f"Picked {total} pair{'s' if total > 1 else ''} in {max(0.0, self.seconds[-1] - compiled):.2f} s{once}"
@@ -130,7 +130,7 @@ class Selection:
     def _repr_html_(self) -> str:
         """Return the sentences and the first pairs as HTML, for notebooks."""
         first_pairs = self.to_frame()[["rank", "first", "second", "gain"]].head(_MAX_PAIRS_IN_NOTEBOOK)
-        above, below = "<br/>".join(map(html.escape, self.sentences())), f"gain: {html.escape(self.gain_is)}"
+        above, below = "<br/>".join(map(html.escape, self.sentences())), f"gain: {html.escape(self.gain_description)}"
         if len(self) > len(first_pairs):
             below = f"The first {len(first_pairs)} of {len(self)}. {below}"
         table = first_pairs.to_html(index=False, border=0, float_format="{:.4g}".format)
@@ -328,7 +328,7 @@ def select(
     )  # fmt: skip
     memory = memory_for(problem, criterion, options.algorithm)
     if start.has_effects:
-        check_effects_fit(problem, memory, scans_all_pairs=not criterion.only_effects)
+        check_effects_fit(problem, memory, scans_all_pairs=not criterion.needs_gaussian_process)
     estimate = NO_MODEL
     if criterion.needs_model:
         estimate = start.estimate or estimate_from(problem, model, criterion.name)
@@ -351,7 +351,7 @@ def select(
         goal=options.goal,
     )
     steps = partial(paper_steps, options.algorithm) if options.algorithm in ALGORITHMS else criterion.steps
-    with compiling() as compilation:
+    with measure_compilation() as compilation:
         runs.replay(run, criterion, journal)
         if cluster is not None:
             run = replace(run, scan=cluster.scan(start.features))

@@ -14,10 +14,10 @@ from pairsmith.criteria.problem import MAX_ITEMS_ON_ONE_THREAD, ModelEstimate
 from pairsmith.data.arrays import Floats, Ints
 from pairsmith.data.errors import ArgumentError
 from pairsmith.data.features import Features, from_array
-from pairsmith.data.options import as_whole
+from pairsmith.data.options import as_integer
 from pairsmith.data.user_features import as_features, check_finite, check_ids
 from pairsmith.design.blas import single_threaded_blas
-from pairsmith.design.information import Beginning
+from pairsmith.design.information import DesignPrior
 from pairsmith.model.posterior import Posterior
 from pairsmith.selection.models import check_gaussian_process, is_gaussian_process
 
@@ -39,7 +39,7 @@ class StartingPoint:
     ids: npt.NDArray[Any] | None = None  # the items' ids, if X has any
     ridge: float | str = "auto"
     effect_variance: float | None = None  # of the items' own effects, as the user passed it
-    prior: Beginning | None = None  # what the model knows about coefficients and effects
+    prior: DesignPrior | None = None  # what the model knows about coefficients and effects
     answered: Ints | None = None  # the pairs i < j whose answers the model was fitted to
     estimate: ModelEstimate | None = None
 
@@ -81,7 +81,7 @@ def start_from(
         raise ValueError("model was fitted to features, and X is None; give X")
     if n_items is None:
         raise ValueError("X is None, so the number of items is unknown; give n_items=")
-    if as_whole(n_items, "n_items") < 2:
+    if as_integer(n_items, "n_items") < 2:
         raise ValueError("there is only one item; at least two items are needed to form a pair")
     # Items without features get one column in which all are equal.
     return StartingPoint(from_array(np.zeros((n_items, 1))), None, 1.0, item_effects)
@@ -99,7 +99,7 @@ def start_from_posterior(model: BradleyTerryGP, X: Any) -> StartingPoint:
         if X is not None and getattr(model, "n_features_in_", None) != 0:
             as_features(X)  # raises the error that X gets without a model, if X is the cause
         raise
-    learned, n = model.learned_, len(linear)
+    learned, n = model.fitted_, len(linear)
     t = len(learned.items)
     # `place`: the place in the posterior of each item that was compared; `item`: the item at each place.
     at = np.minimum(np.searchsorted(learned.items, number), max(0, t - 1))
@@ -121,7 +121,7 @@ def start_from_posterior(model: BradleyTerryGP, X: Any) -> StartingPoint:
         coef = np.zeros(1)
     # The design does not write to the prior, so the whole posterior needs no copy.
     is_whole = len(place) == len(posterior.effects) and bool(np.all(place == np.arange(len(place))))
-    prior = Beginning(
+    prior = DesignPrior(
         variance=learned.variances["items"],
         items=here,
         E=posterior.effects if is_whole else posterior.effects[np.ix_(place, place)],

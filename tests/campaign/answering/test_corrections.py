@@ -80,7 +80,7 @@ def test_unknown_rater_is_refused(target, make):
 def test_struck_answer_is_asked_for_again_and_can_be_restored(target, make):
     clock = Clock()
     store = make(target, k=3, clock=clock)
-    me = people.local_person(store)
+    me = people.local_rater(store)
     for choice in ("left", "right"):
         answer_next(store, choice)
     before, asked = take_snapshot(store).answers, wanted(store)
@@ -111,7 +111,7 @@ def test_struck_answer_is_asked_for_again_and_can_be_restored(target, make):
 
 def test_skips_and_answers_taken_back_cannot_be_struck_out(target, make):
     store = make(target)
-    me = people.local_person(store)
+    me = people.local_rater(store)
     answer_next(store, "skip")
     with pytest.raises(Refused, match="was skipped"):
         corrections.strike(store, last_answer(store))
@@ -161,8 +161,8 @@ def test_skips_are_taken_back_for_one_person(target, make):
             answer_next(store, choice, person)
     assert (corrections.skipped(store, anna), corrections.skipped(store, ben)) == (2, 1)
     assert leases.next_pair(store, anna) is None
-    assert corrections.take_back_skips(store, anna) == 2
-    assert corrections.take_back_skips(store, anna) == 0
+    assert corrections.undo_skips(store, anna) == 2
+    assert corrections.undo_skips(store, anna) == 0
     assert (corrections.skipped(store, anna), corrections.skipped(store, ben)) == (0, 1)
     for _ in range(2):
         answer_next(store, "right", anna)
@@ -173,4 +173,4 @@ def test_pair_skipped_with_all_its_questions_counts_once(tmp_path, make):
     store = make(str(tmp_path / "t.db"), k=3, question=["Which is better?", "Which is longer?"])
     for _ in range(4):
         answer_next(store, "skip")
-    assert corrections.skipped(store, people.local_person(store)) == 2
+    assert corrections.skipped(store, people.local_rater(store)) == 2

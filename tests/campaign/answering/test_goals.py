@@ -155,7 +155,7 @@ def held_by(store, person, count):
 
 def test_state_changes_are_logged_with_their_author(target, make):
     store = make(target)
-    organiser = people.person_of(store, people.invite(store, "ole", "organiser"), "organiser")
+    organiser = people.person_with_token(store, people.invite(store, "ole", "organiser"), "organiser")
     (anna,) = invite_people(store, 1)
     for action, by, over in (
         ("pause", organiser, "paused"),
@@ -240,7 +240,7 @@ def test_doubt_from_before_a_correction_ends_nothing(target, make):
 def test_quota_ends_the_campaign_for_one_person_only(target, make):
     store = make(target, n=12, k=30, goals=Goals(quota=3))
     tokens = people.invite(store, "anna"), people.invite(store, "ben", quota=5)
-    anna, ben = (people.person_of(store, token, "rater") for token in tokens)
+    anna, ben = (people.person_with_token(store, token, "rater") for token in tokens)
     counts = dict.fromkeys((anna, ben), 0)
     for person in counts:
         held = []

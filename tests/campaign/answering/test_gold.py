@@ -60,7 +60,7 @@ def test_everybody_gets_each_gold_pair_once(target, make):
         assert 3 <= len(places[person]) <= 9
         assert planned <= {pair for pair, _ in found}
     assert places[anna] != places[ben]  # gold pairs come at different times
-    carla = people.person_of(store, people.invite(store, "carla"), "rater")
+    carla = people.person_with_token(store, people.invite(store, "carla"), "rater")
     assert leases.next_pair(store, carla) is not None  # each still lacks a third answer
 
 
@@ -142,7 +142,7 @@ def test_score_of_each_person(target, make):
     shown_to(store, ben)
     given = take_snapshot(store).answers
     with store.reading() as connection:
-        found = gold.right_and_asked(connection)
+        found = gold.score_raters(connection)
     for name in ("p0", "p1"):
         own = given[given["rater"] == name]
         assert found[name] == ((own["outcome"] == 1).sum(), len(own))
@@ -153,7 +153,7 @@ def test_score_of_each_person(target, make):
     for number in numbers:
         corrections.strike(store, number)
     with store.reading() as connection:
-        assert gold.right_and_asked(connection) == {}
+        assert gold.score_raters(connection) == {}
 
 
 def test_late_answer_to_a_gold_pair_counts(target, make):
@@ -191,11 +191,11 @@ def test_excluded_rater_has_a_score_but_does_not_count_in_the_common_score(targe
     shown_to(store, anna, lambda lease: "left" if lease.left < lease.right else "right")
     shown_to(store, ben)
     with store.reading() as connection:
-        before, both = gold.right_and_asked(connection), gold.together(connection)
+        before, both = gold.score_raters(connection), gold.together(connection)
     assert both == tuple(np.add(before["p0"], before["p1"]))
     corrections.exclude(store, "p1")
     with store.reading() as connection:
-        assert gold.right_and_asked(connection) == before
+        assert gold.score_raters(connection) == before
         assert gold.together(connection) == before["p0"]
 
 
@@ -207,4 +207,4 @@ def test_gold_pairs_can_be_given_at_creation(target, make):
         query = sa.select(schema.pairs.c.first, schema.pairs.c.second, schema.pairs.c.gold)
         found = connection.execute(query.where(schema.pairs.c.gold.is_not(None)))
         assert sorted(map(tuple, found)) == [(0, 1, -1), (2, 3, 0)]
-    assert gold.rate_of(store) == 0.25
+    assert gold.gold_rate_of(store) == 0.25

@@ -163,13 +163,13 @@ def test_undo_is_recorded_and_erases_nothing(target, make):
 
 def test_old_tab_cannot_undo_a_pair_that_was_answered_again(target, make):
     store = make(target)
-    lease = leases.next_pair(store, people.local_person(store))
-    leases.answer(store, people.local_person(store), lease.token, "left")
-    again = leases.undo(store, people.local_person(store), lease.token)
-    assert leases.undo(store, people.local_person(store), lease.token) == again  # a retry
-    leases.answer(store, people.local_person(store), again.token, "right")
+    lease = leases.next_pair(store, people.local_rater(store))
+    leases.answer(store, people.local_rater(store), lease.token, "left")
+    again = leases.undo(store, people.local_rater(store), lease.token)
+    assert leases.undo(store, people.local_rater(store), lease.token) == again  # a retry
+    leases.answer(store, people.local_rater(store), again.token, "right")
     with pytest.raises(Refused, match="only the last answer") as refused:
-        leases.undo(store, people.local_person(store), lease.token)
+        leases.undo(store, people.local_rater(store), lease.token)
     assert refused.value.status == 409
 
 
@@ -234,7 +234,7 @@ def test_imported_answers_cannot_be_taken_back_by_their_rater(target, make):
     """An invite with the name of an imported rater gives no control over the imported answers."""
     store = make(target, n=6, k=15)
     add_answers(store, answers_of([(0, 1), (0, 2), (0, 3)], rater="anna", at=1.0))
-    anna = people.person_of(store, people.invite(store, "anna", quota=2), "rater")
+    anna = people.person_with_token(store, people.invite(store, "anna", quota=2), "rater")
     before = leases.progress(store, anna)
     assert (before["answers"], before["yours"], before["undo"]) == (3, 0, None)
     with store.reading() as connection:
@@ -258,7 +258,7 @@ def test_imported_answers_cannot_be_taken_back_by_their_rater(target, make):
 def test_imported_answers_do_not_count_as_showing_an_item(target, make):
     store = make(target)
     add_answers(store, answers_of([(0, 1)], rater="anna"))
-    anna = people.person_of(store, people.invite(store, "anna"), "rater")
+    anna = people.person_with_token(store, people.invite(store, "anna"), "rater")
     assert not leases.was_shown(store, anna, 0)
     lease = leases.next_pair(store, anna)
     assert leases.was_shown(store, anna, lease.left)

@@ -34,7 +34,7 @@ def run(folder, run):
 def answered(target, run):
     run("campaign", "create", target, *CREATE[3:], "--show", "text:note", "--group-by", "prompt", "-k", "9")
     store = Store(target)
-    anna, ben = (people.person_of(store, people.invite(store, name), "rater") for name in ('anna é,"', "ben"))
+    anna, ben = (people.person_with_token(store, people.invite(store, name), "rater") for name in ('anna é,"', "ben"))
     for turn, choice in enumerate(["left", "right", "tie", "left", "skip", "right", "left", "tie"]):
         person = (anna, ben)[turn % 2]
         leases.answer(store, person, leases.next_pair(store, person).token, choice, 0.25 * turn if turn else None)
@@ -71,7 +71,7 @@ def test_strength_and_comment_are_written_and_read_back(run, kind):
     run(*CREATE, "--graded", "--comments")
     said = [("much", "=1+1"), ("slightly", ""), (None, "two\nlines, é")]
     with Store("c.db") as store:
-        person = people.local_person(store)
+        person = people.local_rater(store)
         for strength, comment in said:
             token = leases.next_pair(store, person).token
             leases.answer(store, person, token, "left", strength=strength, comment=comment)

@@ -206,7 +206,7 @@ def test_judge_that_never_replies_fails_and_holds_no_pair(tmp_path, make):
     person = enrol(store, "bot")
     with pytest.raises(CampaignError, match="no reply from the judge after 3 requests: no route"):
         judge(store, person, ask, patience=Time().patience(tries=3))
-    assert leases.next_pair(store, invites.local_person(store)) is not None  # the only pair
+    assert leases.next_pair(store, invites.local_rater(store)) is not None  # the only pair
 
 
 def test_interrupted_judge_continues_where_it_was(tmp_path, make):
@@ -333,7 +333,7 @@ def test_failed_job_makes_the_others_return_their_pairs_and_stop(tmp_path, make)
     patience = Patience(tries=1)
     with pytest.raises(CampaignError, match="no reply from the judge after 1 request: no route"):
         judge(store, enrol(store, "bot"), ask, jobs=3, patience=patience)
-    person = invites.local_person(store)
+    person = invites.local_rater(store)
     held = []
     while (lease := leases.next_pair(store, person, held)) is not None:
         held.append(lease.token)
@@ -475,7 +475,7 @@ def test_answers_by_a_second_run_of_the_judge_are_not_counted_twice(target, make
 def test_judge_that_took_too_long_continues_with_the_next_pair(target, make):
     clock = Clock()
     store = make(target, k=3, clock=clock)
-    bot, other, calls = enrol(store, "bot"), invites.local_person(store), []
+    bot, other, calls = enrol(store, "bot"), invites.local_rater(store), []
 
     def ask(pair):
         calls.append(pair)

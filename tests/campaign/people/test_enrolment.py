@@ -27,13 +27,13 @@ def test_each_place_of_a_link_gives_an_invite(target, make):
     ben = enrolment.enrol(store, link, "Ben")
     assert people.invited(store) == [("Anna Meier", "rater"), ("Ben", "rater")]
     for token in (anna, ben):
-        assert leases.next_pair(store, people.person_of(store, token, "rater")) is not None
-        assert people.person_of(store, token, "organiser") is None
+        assert leases.next_pair(store, people.person_with_token(store, token, "rater")) is not None
+        assert people.person_with_token(store, token, "organiser") is None
     assert enrolment.places_left(store, link) == 0
     refused(410, store, link, "Carla")
     refused(401, store, link[:-1], "Carla")
     refused(401, store, anna, "Carla")  # an invite is no link for many
-    assert people.person_of(store, link, "rater") is None
+    assert people.person_with_token(store, link, "rater") is None
     with store.reading() as connection:
         for table in schema.tables.sorted_tables:
             assert link not in str(connection.execute(sa.select(table)).all())
@@ -68,7 +68,7 @@ def test_imported_answers_do_not_belong_to_a_rater_of_the_same_name(target, make
     """Answers imported under somebody's name count as hers for the model only."""
     store = make(target)
     link = enrolment.open_places(store, 2)
-    anna = people.person_of(store, enrolment.enrol(store, link, "anna"), "rater")
+    anna = people.person_with_token(store, enrolment.enrol(store, link, "anna"), "rater")
     add_answers(store, answers_of([(0, 1), (0, 2)], rater="anna"))
     add_answers(store, answers_of([(0, 3)], rater=UNNAMED))
     found = leases.progress(store, anna)
@@ -84,7 +84,7 @@ def test_closing_links_keeps_the_raters_who_enrolled(target, make):
     for token in (link, other):
         assert enrolment.places_left(store, token) is None
         refused(401, store, token, "ben")
-    assert people.person_of(store, anna, "rater") is not None
+    assert people.person_with_token(store, anna, "rater") is not None
 
 
 def test_a_link_forged_in_the_file_is_void(target, make):

@@ -16,20 +16,20 @@ from support.campaigns import Clock, answers_of, invite_people
 def test_tokens_are_hashed_revocable_and_of_one_role(target, make):
     store = make(target)
     token = people.invite(store, "anna")
-    assert people.person_of(store, token, "rater") is not None
-    assert people.person_of(store, token, "organiser") is None
-    assert people.person_of(store, token[:-1], "rater") is None
+    assert people.person_with_token(store, token, "rater") is not None
+    assert people.person_with_token(store, token, "organiser") is None
+    assert people.person_with_token(store, token[:-1], "rater") is None
     with pytest.raises(CampaignError, match="has an invite already"):
         people.invite(store, "anna")
     with store.reading() as connection:
         for table in schema.tables.sorted_tables:
             assert token not in str(connection.execute(sa.select(table)).all())
-    held = leases.next_pair(store, people.person_of(store, token, "rater"))
+    held = leases.next_pair(store, people.person_with_token(store, token, "rater"))
     assert people.revoke(store, "anna") == 1
-    assert people.person_of(store, token, "rater") is None
+    assert people.person_with_token(store, token, "rater") is None
     (ben,) = invite_people(store, 1)
     assert {leases.next_pair(store, ben).left} <= {held.left, held.right}  # her pair is free at once
-    assert people.person_of(store, people.invite(store, "anna"), "rater") is not None
+    assert people.person_with_token(store, people.invite(store, "anna"), "rater") is not None
 
 
 def test_an_invite_forged_in_the_file_is_void(tmp_path, make, run):
@@ -42,9 +42,9 @@ def test_an_invite_forged_in_the_file_is_void(tmp_path, make, run):
             values = {"name": name, "role": "rater", "hash": people.hash_of(known + name), "seal": seal}
             connection.execute(schema.people.insert().values(**values))
         connection.execute(schema.people.update().where(schema.people.c.name == "anna").values(role="organiser"))
-    assert people.person_of(store, anna, "organiser") is None
+    assert people.person_with_token(store, anna, "organiser") is None
     for name in ("eve", "mallory", "trudy"):
-        assert people.person_of(store, known + name, "rater") is None
+        assert people.person_with_token(store, known + name, "rater") is None
     assert people.revoke(store, "eve") == 1
 
 
@@ -52,12 +52,12 @@ def test_a_revoked_lease_is_not_taken_for_an_imported_answer(target, make):
     """Answered after all, by whoever was invited again, it counts for the pace as any other."""
     clock = Clock()
     store = make(target, n=3, k=2, clock=clock)
-    anna = people.person_of(store, people.invite(store, "anna"), "rater")
+    anna = people.person_with_token(store, people.invite(store, "anna"), "rater")
     held = [leases.next_pair(store, anna)]
     held.append(leases.next_pair(store, anna, [held[0].token]))
     people.revoke(store, "anna")
     assert pace.count_pairs(store)[:2] == (2, 2)
-    again = people.person_of(store, people.invite(store, "anna"), "rater")
+    again = people.person_with_token(store, people.invite(store, "anna"), "rater")
     assert again == anna
     for lease in held:
         clock.now += 2
@@ -68,15 +68,15 @@ def test_a_revoked_lease_is_not_taken_for_an_imported_answer(target, make):
 def test_new_links_replace_the_old_ones_and_keep_the_person(target, make):
     store = make(target)
     old = people.invite_all(store, ["anna", "ben"], quota=5)
-    anna = people.person_of(store, old[0], "rater")
+    anna = people.person_with_token(store, old[0], "rater")
     held = leases.next_pair(store, anna)
     with pytest.raises(CampaignError, match="have invites already; repeat the command with --again"):
         people.invite_all(store, ["carla", "anna", "ben"])
     assert people.invited(store) == [("anna", "rater"), ("ben", "rater")]
     new = people.invite_all(store, ["carla", "anna"], again=True)
-    assert people.person_of(store, new[1], "rater") == anna
-    assert people.person_of(store, old[0], "rater") is None
-    assert people.person_of(store, old[1], "rater") is not None
+    assert people.person_with_token(store, new[1], "rater") == anna
+    assert people.person_with_token(store, old[0], "rater") is None
+    assert people.person_with_token(store, old[1], "rater") is not None
     assert leases.progress(store, anna)["quota"] == 5
     assert leases.answer(store, anna, held.token, "left")
     with pytest.raises(CampaignError, match="'dora' is named twice"):
@@ -85,7 +85,7 @@ def test_new_links_replace_the_old_ones_and_keep_the_person(target, make):
 
 def test_names_that_are_reserved_or_look_like_another_are_refused(target, make):
     store = make(target)
-    people.local_person(store)
+    people.local_rater(store)
     add_answers(store, answers_of([(0, 1)], rater="Nina"))
     people.invite(store, "anna")
     for name, role, message in (

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from pairsmith.campaign.people.lookalikes import _ALIKE, is_visible, resembling
+from pairsmith.campaign.people.lookalikes import _ALIKE, find_lookalike, is_visible
 
 
 @pytest.mark.parametrize(
@@ -33,8 +33,8 @@ from pairsmith.campaign.people.lookalikes import _ALIKE, is_visible, resembling
     ],
 )
 def test_lookalikes_resemble_each_other(one, other):
-    assert resembling(one, ["somebody", other]) == other
-    assert resembling(other, ["somebody", one]) == one
+    assert find_lookalike(one, ["somebody", other]) == other
+    assert find_lookalike(other, ["somebody", one]) == one
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_lookalikes_resemble_each_other(one, other):
     ],
 )
 def test_different_names_do_not_resemble_each_other(one, other):
-    assert resembling(one, [other]) is None
-    assert resembling(other, [one]) is None
+    assert find_lookalike(one, [other]) is None
+    assert find_lookalike(other, [one]) is None
 
 
 def test_each_letter_looks_like_one_latin_letter():

@@ -21,11 +21,11 @@ def test_a_campaign_from_elsewhere_serves_nothing_before_it_is_confirmed(target,
     store = make(target, parts=[[("image", "x.svg")]] * 12, media=tmp_path)
     token, organiser = people.invite(store, "anna"), people.invite(store, "ole", "organiser")
     assert trust.is_confirmed(store)
-    assert people.person_of(store, token, "rater") is not None
+    assert people.person_with_token(store, token, "rater") is not None
     elsewhere()
     assert not trust.is_confirmed(store)
-    assert people.person_of(store, token, "rater") is None
-    assert people.person_of(store, organiser, "organiser") is None
+    assert people.person_with_token(store, token, "rater") is None
+    assert people.person_with_token(store, organiser, "organiser") is None
     assert people.invited(store) == []
     code, out, err = run("serve", target, "--no-open", "--port", "0")
     assert (code, out) == (2, "")
@@ -41,7 +41,7 @@ def test_a_campaign_from_elsewhere_serves_nothing_before_it_is_confirmed(target,
     assert "anna (rater), ole (organiser)" in out
     with Store(target) as again:
         assert trust.is_confirmed(again)
-        assert people.person_of(again, token, "rater") is not None
+        assert people.person_with_token(again, token, "rater") is not None
         assert people.invited(again) == [("anna", "rater"), ("ole", "organiser")]
     url, _ = serve(target, plans=False)
     assert httpx.get(f"{url}/media/0/0").status_code == 200
@@ -64,7 +64,7 @@ def test_trusting_can_leave_out_invites_and_name_another_folder(tmp_path, make, 
     with Store(store.target) as again:
         assert again.settings.folder == os.path.realpath(tmp_path / "there")
         assert trust.is_confirmed(again)
-        assert people.person_of(again, token, "rater") is None
+        assert people.person_with_token(again, token, "rater") is None
     url, _ = serve(store.target, plans=False)
     assert httpx.get(f"{url}/media/0/0").status_code == 200
 

@@ -15,13 +15,13 @@ def test_skipped_pairs_are_not_open_to_the_rater_who_skipped_them(target, make):
     store = make(target, n=8, k=8)
     for _ in range(8):
         leases.answer(
-            store, invites.local_person(store), leases.next_pair(store, invites.local_person(store)).token, "skip"
+            store, invites.local_rater(store), leases.next_pair(store, invites.local_rater(store)).token, "skip"
         )
     assert pace.count_pairs(store)[:2] == (0, 8)
-    assert leases.progress(store, invites.local_person(store))["wanted"] == 8  # others may answer them
-    lease = leases.undo(store, invites.local_person(store), leases.progress(store, invites.local_person(store))["undo"])
+    assert leases.progress(store, invites.local_rater(store))["wanted"] == 8  # others may answer them
+    lease = leases.undo(store, invites.local_rater(store), leases.progress(store, invites.local_rater(store))["undo"])
     assert pace.count_pairs(store)[:2] == (0, 8)  # it is shown again
-    leases.answer(store, invites.local_person(store), lease.token, "left")
+    leases.answer(store, invites.local_rater(store), lease.token, "left")
     assert pace.count_pairs(store)[:2] == (0, 8)
 
 
@@ -35,7 +35,7 @@ def test_rate_ignores_imported_answers_and_pauses(target, make):
     rng = np.random.default_rng(0)
     for turn in range(60):
         leases.answer(
-            store, invites.local_person(store), leases.next_pair(store, invites.local_person(store)).token, "left"
+            store, invites.local_rater(store), leases.next_pair(store, invites.local_rater(store)).token, "left"
         )
         clock.now += rng.exponential(1 / 5)
         if turn % 10 == 0:
@@ -67,7 +67,7 @@ def test_stuck_pairs_are_counted_and_helpers_named(target, make):
         == "4 pairs wait for a third person: carla, dora, emil and 1 more could answer them."
     )
     invites.revoke(store, "p1")
-    answer_next(store, "left", invites.person_of(store, invites.invite(store, "gina"), "rater"))
+    answer_next(store, "left", invites.person_with_token(store, invites.invite(store, "gina"), "rater"))
     assert (
         pace.describe_stuck_pairs(store) == ""
     )  # she is at work, and can answer the other three; the first is complete

@@ -78,11 +78,11 @@ class Crowd:
             self.clock.now += 1 / self.rate
             if self.bridged and turn % self.rate == 0:
                 self.keep_ahead.bridge_if_late()
-            lease = leases.next_pair(self.store, invites.local_person(self.store))
+            lease = leases.next_pair(self.store, invites.local_rater(self.store))
             if lease is None:
                 self.idle += 1
             else:
-                leases.answer(self.store, invites.local_person(self.store), lease.token, "left")
+                leases.answer(self.store, invites.local_rater(self.store), lease.token, "left")
 
 
 def test_rounds_start_early_and_grow_when_raters_are_fast(tmp_path, make, monkeypatch):
@@ -207,7 +207,7 @@ def test_one_rater_can_continue_when_each_pair_wants_three_answers(target, make)
     assert answer_until_nothing_comes(store, planner.Planner(store, clock), [anna]) == [91]
     assert goals.ending(store, anna) == "yours"
     # A later rater completes the pairs that the first one began, the oldest first.
-    (ben,) = (invites.person_of(store, invites.invite(store, "ben"), "rater"),)
+    (ben,) = (invites.person_with_token(store, invites.invite(store, "ben"), "rater"),)
     assert answer_until_nothing_comes(store, planner.Planner(store, clock), [ben]) == [91]
 
 

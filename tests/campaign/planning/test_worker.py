@@ -66,7 +66,7 @@ def test_worker_plans_and_reports_and_is_restarted(target, make):
         os.kill(first.pid, signal.SIGKILL)
         for _ in range(7):
             leases.answer(
-                store, invites.local_person(store), leases.next_pair(store, invites.local_person(store)).token, "left"
+                store, invites.local_rater(store), leases.next_pair(store, invites.local_rater(store)).token, "left"
             )
         wait_for(lambda: len(take_snapshot(store).planned) == 16)
         wait_for(lambda: dashboard.last_report(store)["answers"] == 7)
@@ -94,7 +94,7 @@ def test_planning_errors_are_shown_on_the_dashboard(tmp_path, make, monkeypatch)
     monkeypatch.setattr(worker.time, "sleep", stop)
     for _ in range(3):
         leases.answer(
-            store, invites.local_person(store), leases.next_pair(store, invites.local_person(store)).token, "left"
+            store, invites.local_rater(store), leases.next_pair(store, invites.local_rater(store)).token, "left"
         )
     with pytest.raises(KeyboardInterrupt):
         worker.watch(store, planner.Planner(store))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from pairsmith.campaign.reporting.agreement import INTERVAL_LEVEL, judges_against_people, wilson
+from pairsmith.campaign.reporting.agreement import INTERVAL_LEVEL, compare_judges_with_people, wilson
 from pairsmith.campaign.store.schema import CHANGED
 
 
@@ -27,7 +27,7 @@ def test_agreement_counts_pairs_that_both_answered():
         ("ann", False, 6, 1), ("ben", False, 6, 1),  # not the program
         ("idle", True, 7, 1),
     )  # fmt: skip
-    (row,) = judges_against_people(given)
+    (row,) = compare_judges_with_people(given)
     assert (row["name"], row["pairs"], row["agrees"]) == ("bot", 4, 0.625)
     assert row["people"] == 0.5  # on the first and the fourth pair
     assert row["low"] < 0.625 < row["high"]
@@ -42,16 +42,16 @@ def test_pairs_answered_differently_from_each_side_are_left_out_and_counted():
         ("bot", True, 5, 0),  # changed; nobody else
     )  # fmt: skip
     given.loc[(given["rater"] == "bot") & given["second"].isin([2, 3, 5]), "comment"] = CHANGED
-    (row,) = judges_against_people(given)
+    (row,) = compare_judges_with_people(given)
     assert (row["pairs"], row["agrees"], row["changed"], row["people"]) == (2, 0.5, 2, None)
-    (row,) = judges_against_people(given[given["second"].isin([2, 3, 5])])
+    (row,) = compare_judges_with_people(given[given["second"].isin([2, 3, 5])])
     assert (row["pairs"], row["changed"]) == (0, 2)
     assert row["agrees"] is row["low"] is row["high"] is None
 
 
 def test_no_rows_without_both_programs_and_people():
-    assert judges_against_people(answers(("ann", False, 1, 1))) == []
-    assert judges_against_people(answers(("bot", True, 1, 1))) == []
+    assert compare_judges_with_people(answers(("ann", False, 1, 1))) == []
+    assert compare_judges_with_people(answers(("bot", True, 1, 1))) == []
 
 
 @pytest.mark.parametrize(("right", "count"), [(0, 5), (7, 10), (40, 40), (55, 100)])

@@ -56,7 +56,7 @@ def test_answers_are_filtered_by_person_item_and_dispute(target, make):
 
 def test_struck_answers_are_listed_but_not_skips_or_answers_taken_back(target, make):
     store = make(target)
-    me = invites.local_person(store)
+    me = invites.local_rater(store)
     for choice in ("left", "skip", "right", "left"):
         answer_next(store, choice)
     leases.undo(store, me, leases.progress(store, me)["undo"])

@@ -16,7 +16,7 @@ from support.campaigns import Clock, answer_next, answers_of
 def test_figures_count_what_happened(target, make):
     clock = Clock()
     store = make(target, n=8, k=6, clock=clock)
-    me = invites.local_person(store)
+    me = invites.local_rater(store)
     for choice in ("left", "tie", "skip", "right"):
         answer_next(store, choice)
     leases.undo(store, me, leases.progress(store, me)["undo"])
@@ -117,7 +117,7 @@ def test_each_correction_has_its_own_revision(target, make):
 def test_changes_differ_after_each_event(target, make):
     store = make(target, n=8, k=4)
     seen = [dashboard.changes(store)]
-    me = invites.local_person(store)
+    me = invites.local_rater(store)
     for change in (
         lambda: answer_next(store),
         lambda: leases.undo(store, me, leases.progress(store, me)["undo"]),

@@ -109,7 +109,7 @@ def test_update_fits_only_the_marks_that_the_last_one_did_not(tmp_path, make, mo
     assert fits == [4, 6, 7, 7]
     np.testing.assert_allclose(other.predictions, state.predictions, atol=1e-4)
     # The last answer is replaced by its opposite: the history goes back to the mark before it.
-    me = invites.local_person(store)
+    me = invites.local_rater(store)
     last = take_snapshot(store).answers.iloc[-1]
     winner = last["first"] if last["outcome"] > 0 else last["second"]
     leases.undo(store, me, leases.progress(store, me)["undo"])

@@ -38,7 +38,7 @@ def test_creation_is_whole_or_not_at_all(target, make, tmp_path, monkeypatch):
     shown = [[("text", "x")]] * 12
     with pytest.raises(ValueError, match="question is empty"):
         create(target, items, shown, CampaignOptions([" "], k=3))
-    monkeypatch.setattr("pairsmith.campaign.setup.create.pairs_to_ask", lambda *_: 1 / 0)
+    monkeypatch.setattr("pairsmith.campaign.setup.create.new_pair_rows", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         create(target, items, shown, CampaignOptions(["?"], k=3))
     monkeypatch.undo()
@@ -238,7 +238,7 @@ def test_a_campaign_without_features_from_its_first_pair_to_its_ranking(run, fol
     assert (code, err) == (0, "")
     assert out.startswith("There are no features: only answers tell items apart.\nMade c.db: 8 items, 6 pairs planned.")
     with Store("c.db") as store:
-        person = people.local_person(store)
+        person = people.local_rater(store)
         for _ in range(3):
             while (lease := leases.next_pair(store, person)) is not None:
                 leases.answer(store, person, lease.token, "left" if lease.left < lease.right else "right")

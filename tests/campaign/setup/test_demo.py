@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from pairsmith.campaign.setup import demo
 from pairsmith.campaign.setup.additions import add_items
-from pairsmith.campaign.setup.demo import REVIEWS, make_demo, make_demo_of_texts, png
+from pairsmith.campaign.setup.demo import REVIEWS, make_demo, make_text_demo, png
 from pairsmith.campaign.store.database import CampaignError
 from pairsmith.campaign.store.media import open_file
 from pairsmith.campaign.store.snapshot import take_snapshot
@@ -54,7 +54,7 @@ def test_the_demo_of_texts_has_no_numbers_and_takes_more_texts(tmp_path):
     assert list(table.columns) == ["id", "review"]
     assert len(table) == table["review"].nunique() == 60
     target = str(tmp_path / "r.db")
-    count, recipe = make_demo_of_texts(target, k=5)
+    count, recipe = make_text_demo(target, k=5)
     assert count == 5
     assert [(one.column, one.kind) for one, _ in recipe.columns] == [("review", "text")]
     with Store(target) as store:

@@ -48,7 +48,7 @@ def test_the_prompt_comes_with_each_pair(run, answers):
         assert pair["left"][0]["text"] == answers.set_index("id")["response"][pair["left_id"]]
         assert api.get("/api/campaign").json()["question"] == "Better?"
         assert take_snapshot(store).authors.tolist() == list("abc") * 3
-        assert people.local_person(store)
+        assert people.local_rater(store)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_prompt_comes_with_each_pair(run, answers):
 def test_an_answer_is_seen_with_its_prompt(run, answers, kind, shown):
     assert run(*ALL, "--prompt", f"{kind}prompt")[0] == 0
     with Store("c.db") as store, client_of(store) as api:
-        me = people.local_person(store)
+        me = people.local_rater(store)
         lease = leases.next_pair(store, me)
         leases.answer(store, me, lease.token, "left")
         at = int(str(store.items.features.index[lease.left])[1])  # which prompt it answers

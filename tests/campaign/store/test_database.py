@@ -98,7 +98,7 @@ def test_a_newer_version_is_refused_and_left_alone(target, make):
 def test_a_locked_file_is_one_line(tmp_path, make, monkeypatch):
     monkeypatch.setattr(database, "_TIMEOUT", 0.2)
     store = make(str(tmp_path / "t.db"))
-    person = people.local_person(store)
+    person = people.local_rater(store)
     lease = leases.next_pair(store, person)
     blocker = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
@@ -111,7 +111,7 @@ def test_a_locked_file_is_one_line(tmp_path, make, monkeypatch):
 
 def test_a_full_disk_is_one_line_and_loses_nothing(tmp_path, make):
     store = make(str(tmp_path / "t.db"), n=40, k=300)
-    person = people.local_person(store)
+    person = people.local_rater(store)
     sa.event.listen(store.engine, "begin", lambda c: c.exec_driver_sql("PRAGMA max_page_count=1"))  # as small as it is
     acknowledged = 0
 

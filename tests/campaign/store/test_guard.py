@@ -24,9 +24,9 @@ from support.campaigns import answer_next
 def test_a_removed_file_takes_no_answers(tmp_path, make, how):
     path = str(tmp_path / "t.db")
     store = make(path)
-    lease = leases.next_pair(store, people.local_person(store))
-    assert leases.answer(store, people.local_person(store), lease.token, "left")
-    lease = leases.next_pair(store, people.local_person(store))
+    lease = leases.next_pair(store, people.local_rater(store))
+    assert leases.answer(store, people.local_rater(store), lease.token, "left")
+    lease = leases.next_pair(store, people.local_rater(store))
     store.check()
     if how == "removed":
         os.remove(path)
@@ -39,8 +39,8 @@ def test_a_removed_file_takes_no_answers(tmp_path, make, how):
         os.remove(path + how)
     told = f"t.db{how} was removed while in use" if how.startswith("-") else "removed, renamed or replaced while in use"
     for attempt in (
-        lambda: leases.answer(store, people.local_person(store), lease.token, "left"),
-        lambda: leases.next_pair(store, people.local_person(store)),
+        lambda: leases.answer(store, people.local_rater(store), lease.token, "left"),
+        lambda: leases.next_pair(store, people.local_rater(store)),
         lambda: dashboard.save_report(store, {}),
         store.check,
     ):
@@ -124,7 +124,7 @@ def test_an_overwritten_file_takes_no_answers(tmp_path, make, other):
 
     def answer(store):
         leases.answer(
-            store, people.local_person(store), leases.next_pair(store, people.local_person(store)).token, "left"
+            store, people.local_rater(store), leases.next_pair(store, people.local_rater(store)).token, "left"
         )
 
     with Store(target) as store:

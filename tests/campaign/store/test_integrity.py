@@ -27,7 +27,7 @@ def whole(tmp_path, make):
     """A campaign with answers of every kind, closed."""
     store = make(str(tmp_path / "whole.db"), parts=[[("text", "a"), ("markdown", "b")]] * 12, goals=Goals(answers=9),
                  graded=True, comments=True)  # fmt: skip
-    person = people.person_of(store, people.invite(store, "anna"), "rater")
+    person = people.person_with_token(store, people.invite(store, "anna"), "rater")
     for _ in range(3):
         answer_next(store)
     answer_next(store, "skip", person)
@@ -48,7 +48,7 @@ def use(path):
         snapshot = take_snapshot(store)
         described(store)
         dashboard.count(store)
-        person = people.local_person(store)
+        person = people.local_rater(store)
         lease = leases.next_pair(store, person)
         if lease is not None:
             store.parts(lease.left), store.prompt(lease.left), store.wording(lease.wording, lease.question)

@@ -13,8 +13,8 @@ from pairsmith.campaign.store.store import Store
 
 def test_an_older_version_is_migrated_whole_or_not_at_all(target, make, monkeypatch):
     store = make(target)
-    lease = leases.next_pair(store, invites.local_person(store))
-    leases.answer(store, invites.local_person(store), lease.token, "left")
+    lease = leases.next_pair(store, invites.local_rater(store))
+    leases.answer(store, invites.local_rater(store), lease.token, "left")
     store.close()
 
     def note(connection):

@@ -23,7 +23,7 @@ def test_a_snapshot_has_the_items_and_labels_as_stored(target, make):
 
 def test_answers_count_until_they_are_taken_back(target, make):
     store = make(target)
-    me = people.local_person(store)
+    me = people.local_rater(store)
     before = take_snapshot(store)
     for choice in ("left", "skip", "tie", "right"):
         answer_next(store, choice)

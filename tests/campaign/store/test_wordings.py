@@ -44,7 +44,7 @@ def test_every_version_is_kept_and_each_answer_has_the_one_its_rater_saw(target,
 
 def test_a_pair_that_is_loaded_again_has_the_newest_wording(target, make):
     store = make(target)
-    me = people.local_person(store)
+    me = people.local_rater(store)
     first = leases.next_pair(store, me)
     wordings.edit(store, question="Which now?")
     again = leases.next_pair(store, me)  # the page was loaded again

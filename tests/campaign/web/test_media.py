@@ -214,11 +214,11 @@ def test_raters_fetch_what_was_shown_to_them(target, make, tmp_path):
             people.invite(store, "ole", "organiser"),
         )
         assert fetched(anna) == set()
-        first = leases.next_pair(store, people.person_of(store, anna, "rater"))
+        first = leases.next_pair(store, people.person_with_token(store, anna, "rater"))
         assert fetched(anna) == {first.left, first.right}
         assert fetched(ben) == set()
-        leases.answer(store, people.person_of(store, anna, "rater"), first.token, "skip")
-        second = leases.next_pair(store, people.person_of(store, anna, "rater"))
+        leases.answer(store, people.person_with_token(store, anna, "rater"), first.token, "skip")
+        second = leases.next_pair(store, people.person_with_token(store, anna, "rater"))
         assert fetched(anna) == {first.left, first.right, second.left, second.right}
         assert fetched(ole) == set(range(6))
 
@@ -241,7 +241,7 @@ def test_thumbnails_are_made_once_and_for_organisers_only(tmp_path, photographs,
         rater, organiser = (
             {"Authorization": f"Bearer {people.invite(photographs, name, name)}"} for name in ("rater", "organiser")
         )
-        person = people.person_of(photographs, rater["Authorization"][7:], "rater")
+        person = people.person_with_token(photographs, rater["Authorization"][7:], "rater")
         shown = leases.next_pair(photographs, person).left
         assert public.get(f"/media/{shown}/1", headers=rater).status_code == 200
         assert public.get(f"/media/{shown}/1/small", headers=rater).status_code == 401

@@ -54,7 +54,7 @@ def test_the_page_of_an_answer_shows_the_pair_as_the_rater_saw_it(tmp_path, make
     names = [f"{row:03d}" for row in range(12)]
     parts = [[("text", f"<b>{name}</b>"), ("markdown", f"**{name}**")] for name in names]
     store = make(str(tmp_path / "t.db"), parts=parts, question="Which?", comments=True)
-    me = people.local_person(store)
+    me = people.local_rater(store)
     lease = leases.next_pair(store, me)
     leases.answer(store, me, lease.token, "right", 2.5, comment="<i>so</i>")
     wordings.edit(store, "Another?")

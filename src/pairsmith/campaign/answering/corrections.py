@@ -87,7 +87,7 @@ def _answered_again(connection: sa.Connection, lease: Any) -> bool:
     return connection.execute(sa.select(leases.c.id).where(same)).first() is not None
 
 
-def take_back_skips(store: Store, person: int) -> int:
+def undo_skips(store: Store, person: int) -> int:
     """Take back all skips of a person, so that they can be given these pairs again; return the number of skips."""
     own = leases.c.person == person, leases.c.state == "skipped"
     with store.writing() as connection:
@@ -107,7 +107,7 @@ def skipped(store: Store, person: int) -> int:
 def left_out(connection: sa.Connection) -> tuple[int, int]:
     """Return how many answers were struck out, and how many others do not count because their rater is excluded."""
     struck = sa.select(sa.func.count()).where(leases.c.state == "struck")
-    of_excluded = sa.select(sa.func.count()).where(leases.c.state == "answered", ~sql.of_those_who_count)
+    of_excluded = sa.select(sa.func.count()).where(leases.c.state == "answered", ~sql.by_counted_rater)
     return connection.execute(struck).scalar_one(), connection.execute(of_excluded).scalar_one()
 
 

@@ -101,7 +101,7 @@ def status(connection: sa.Connection, now: int, person: int | None = None) -> St
     if over is None and goals.until is not None and _doubt(row) < goals.until:
         over = "until"
     room = {"answers": MAX_ANSWERS, "quota": MAX_ANSWERS}
-    for name, goal, counts in (("answers", goals.answers, sql.GIVEN), ("quota", quota, sql.GIVEN_BY)):
+    for name, goal, counts in (("answers", goals.answers, sql.GIVEN), ("quota", quota, sql.OWN_COUNTS)):
         if goal is not None and (name == "answers" or person is not None):
             given, reserved = connection.execute(counts, {"now": now, "person": person}).one()
             room[name] = goal - given - reserved
@@ -161,7 +161,10 @@ def ending(store: Store, person: int) -> str | None:
             if connection.execute(planned).scalar_one() < possible:
                 return None
         repeats = store.settings.repeats
-        may_come = [sql.LEFT_TO[repeats], *([sql.MAY_BE_REPEATED[repeats]] if store.settings.asks_again else [])]
+        may_come = [
+            sql.UNFINISHED_PAIR_FOR[repeats],
+            *([sql.REPEATABLE_PAIR[repeats]] if store.settings.asks_again else []),
+        ]
         if any(connection.execute(pair, {"person": person}).first() is not None for pair in may_come):
             return None
         return "yours" if connection.execute(sql.LEFT).first() is not None else "exhausted"

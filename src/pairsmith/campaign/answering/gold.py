@@ -41,7 +41,7 @@ def draw(connection: sa.Connection, store: Store, person: int, rate: float) -> A
     """
     if not rate:
         return None
-    n_shown = connection.execute(sql.LEASES_OF, {"person": person}).scalar_one()
+    n_shown = connection.execute(sql.LEASE_COUNT, {"person": person}).scalar_one()
     rng = random.Random(f"{store.settings.id} {person} {n_shown}")
     if rng.random() >= rate:
         return None
@@ -118,13 +118,13 @@ def keep(
         connection.execute(campaign.update().values(gold_rate=rate))
 
 
-def rate_of(store: Store) -> float:
+def gold_rate_of(store: Store) -> float:
     """Return the share of gold pairs among the pairs handed out."""
     with store.reading() as connection:
         return connection.execute(sa.select(campaign.c.gold_rate)).scalar() or 0.0
 
 
-def right_and_asked(connection: sa.Connection, question: int | None = None) -> dict[str, GoldScore]:
+def score_raters(connection: sa.Connection, question: int | None = None) -> dict[str, GoldScore]:
     """Score each rater who answered a gold pair, for whatever reason it was asked, on all questions or on one.
 
     Excluded raters are scored, too: their score may be the reason why they are excluded.
@@ -144,5 +144,5 @@ def right_and_asked(connection: sa.Connection, question: int | None = None) -> d
 def together(connection: sa.Connection) -> GoldScore:
     """Return the common score of all raters whose answers count."""
     out = {row["name"] for row in excluded(connection)}
-    scores = [score for name, score in right_and_asked(connection).items() if name not in out]
+    scores = [score for name, score in score_raters(connection).items() if name not in out]
     return GoldScore(sum(score.right for score in scores), sum(score.asked for score in scores))

@@ -60,7 +60,7 @@ def next_pair(store: Store, person: int, holding: Sequence[str] = (), at_once: i
             return None
         pair, its_questions = gold.draw(connection, store, person, status.gold_rate), sql.ALL_QUESTIONS_OF
         if pair is None:
-            free, its_questions = sql.NEXT_FREE_PAIR[store.settings.repeats], sql.QUESTIONS_OF
+            free, its_questions = sql.NEXT_FREE_PAIR[store.settings.repeats], sql.OPEN_QUESTIONS_OF_PAIR
             pair = connection.execute(free, {"now": now, "person": person}).first()
         if pair is None and store.settings.asks_again:
             pair, its_questions = _repeat_for_newcomer(connection, store, person, now), sql.ALL_QUESTIONS_OF
@@ -90,7 +90,7 @@ def _hand_out(
             shown.append(_shown(token, pair, left, wording))
         else:
             renewed = {"lease": lease.id, "until": expires, "reason": why, "shown": wording}
-            connection.execute(sql.TAKE_UP, renewed)
+            connection.execute(sql.RESUME_LEASE, renewed)
             shown.append(_shown(lease.token, pair, lease.left, wording))
     return shown[0]
 
@@ -264,7 +264,9 @@ def _repeat_for_newcomer(connection: sa.Connection, store: Store, person: int, n
     """
     if connection.execute(sql.ANSWERED_HERE, {"person": person}).first() is not None:
         return None
-    return connection.execute(sql.FOR_A_NEWCOMER[store.settings.repeats], {"person": person, "now": now}).first()
+    return connection.execute(
+        sql.RANDOM_REPEATABLE_PAIR[store.settings.repeats], {"person": person, "now": now}
+    ).first()
 
 
 def _give_back_newest(connection: sa.Connection, person: int, now: int) -> bool:

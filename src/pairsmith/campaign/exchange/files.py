@@ -24,7 +24,7 @@ import pandas as pd
 
 from pairsmith.campaign import counted
 from pairsmith.campaign.exchange import label_studio, preferences
-from pairsmith.campaign.exchange.times import read_time, written_time
+from pairsmith.campaign.exchange.times import iso_time, parse_time
 from pairsmith.campaign.store import answers, database
 from pairsmith.campaign.store.raters import UNNAMED
 from pairsmith.campaign.store.schema import REASONS
@@ -197,7 +197,7 @@ def _as_table(store: Store, frame: pd.DataFrame, every: bool) -> pd.DataFrame:
             "left": name_of[frame["left"]],
             "rater": frame["rater"],
             "seconds": frame["seconds"],
-            "time": [written_time(at) for at in frame["at"]],
+            "time": [iso_time(at) for at in frame["at"]],
             "why": frame["why"],
         }
     )
@@ -257,7 +257,7 @@ def _read_table(path: Path, items: Items) -> pd.DataFrame:
             one_of = f"{', '.join(words[:-1])} or {words[-1]}"
             raise ValueError(f"{path}: row {numbers[at]} has the {name} {quoted(frame[name][at])}; write {one_of}")
     times = zip(column("time", None), numbers, strict=True)
-    frame["at"] = np.array([read_time(time, f"{path}: row {number}") for time, number in times])
+    frame["at"] = np.array([parse_time(time, f"{path}: row {number}") for time, number in times])
     frame["left"] = np.where(found.left < 0, found.pairs[:, 0], found.left)
     return frame.loc[frame.index.repeat(counts.astype(int))].reset_index(drop=True)
 

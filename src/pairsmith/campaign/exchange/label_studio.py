@@ -17,7 +17,7 @@ from xml.etree import ElementTree as xml
 import numpy as np
 import pandas as pd
 
-from pairsmith.campaign.exchange.times import read_time, written_time
+from pairsmith.campaign.exchange.times import iso_time, parse_time
 from pairsmith.campaign.markdown import render
 from pairsmith.campaign.store import wordings
 from pairsmith.campaign.store.media import MEDIA
@@ -81,7 +81,7 @@ def tasks(store: Store, snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
         task_of[pair]["annotations"].append(
             {
                 **_rater_field(answer.rater),
-                "created_at": written_time(answer.at),
+                "created_at": iso_time(answer.at),
                 "lead_time": None if pd.isna(answer.seconds) else answer.seconds,
                 "result": [_result(choice)],
             }
@@ -141,7 +141,7 @@ def read_tasks(path: Path, items: Items) -> pd.DataFrame:
                     "outcome": {"left": 1, "right": -1, "tie": 0}[choice],
                     "rater": _completed_by(annotation.get("rater") or annotation.get("completed_by")),
                     "seconds": _seconds(annotation.get("lead_time")),
-                    "at": read_time(annotation.get("created_at"), where),
+                    "at": parse_time(annotation.get("created_at"), where),
                 }
             )
     if not rows:

@@ -12,12 +12,12 @@ from pairsmith.campaign.store.schema import SECOND
 from pairsmith.data.names import quoted
 
 
-def written_time(at: int) -> str:
+def iso_time(at: int) -> str:
     """Format microseconds since 1970 as ISO 8601."""
     return datetime.fromtimestamp(at // SECOND, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % SECOND:06d}Z"
 
 
-def read_time(text: Any, where: str) -> float:
+def parse_time(text: Any, where: str) -> float:
     """Parse an ISO 8601 time into microseconds since 1970, NaN if empty. A time without a zone is UTC."""
     if (np.ndim(text) == 0 and pd.isna(text)) or str(text).strip() == "":
         return np.nan

@@ -33,7 +33,7 @@ from pairsmith.campaign.people import invites
 from pairsmith.campaign.planning.planner import plan_round
 from pairsmith.campaign.store.database import CampaignError, Refused
 from pairsmith.campaign.store.media import MEDIA, open_file
-from pairsmith.campaign.store.raters import rater_named
+from pairsmith.campaign.store.raters import find_or_add_rater
 from pairsmith.campaign.store.schema import leases as leases_table
 from pairsmith.campaign.store.schema import people
 
@@ -153,7 +153,7 @@ def enrol(store: Store, name: str) -> int:
                     f"{name!r} is one of the people of this campaign; choose another name for the judge with --name"
                 )
         invites.check_free(connection, name)
-        person = rater_named(connection, name)
+        person = find_or_add_rater(connection, name)
         connection.execute(people.update().where(people.c.id == person).values(program=True))
     return person
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from pairsmith.campaign.people import seals
-from pairsmith.campaign.people.lookalikes import is_visible, resembling
+from pairsmith.campaign.people.lookalikes import find_lookalike, is_visible
 from pairsmith.campaign.store import statements as sql
 from pairsmith.campaign.store.database import CampaignError, Refused
-from pairsmith.campaign.store.raters import LOCAL, UNNAMED, rater_named
+from pairsmith.campaign.store.raters import LOCAL, UNNAMED, find_or_add_rater
 from pairsmith.campaign.store.schema import leases, people
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check_free(connection: sa.Connection, name: str, new: bool = False) -> None:
 
     Exactly the same name means the same person, and is refused only if the person must be `new`.
     """
-    reserved = resembling(name, RESERVED)
+    reserved = find_lookalike(name, RESERVED)
     if reserved is not None:
         raise Refused(409, f"{_spelt(name)} is reserved for {RESERVED[reserved]}; choose another name")
     names = connection.execute(sa.select(people.c.name).distinct().order_by(people.c.name)).scalars().all()
@@ -51,7 +51,7 @@ def check_free(connection: sa.Connection, name: str, new: bool = False) -> None:
         if new:
             raise Refused(409, f"somebody is called {name!r} already; choose another name")
         return
-    similar = resembling(name, names)
+    similar = find_lookalike(name, names)
     if similar is not None:
         raise Refused(409, f"{_spelt(name)} looks like {_spelt(similar)}, who is there already; choose another name")
 
@@ -123,7 +123,7 @@ def revoke(store: Store, name: str) -> int:
     return len(ids)
 
 
-def person_of(store: Store, token: str, role: str) -> int | None:
+def person_with_token(store: Store, token: str, role: str) -> int | None:
     """Return the id of the person with this token, or None unless this user made or confirmed such an invite."""
     token_hash = hash_of(token)
     with store.reading() as connection:
@@ -148,10 +148,10 @@ def confirm_invites(connection: sa.Connection, campaign: str, accept: bool) -> N
         connection.execute(people.update().where(people.c.id == row.id).values(**values))
 
 
-def local_person(store: Store) -> int:
+def local_rater(store: Store) -> int:
     """Return the id of the rater at this machine."""
     with store.writing() as connection:
-        return rater_named(connection, LOCAL)
+        return find_or_add_rater(connection, LOCAL)
 
 
 def hash_of(token: str) -> str:

@@ -26,7 +26,7 @@ _INVISIBLE = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *ra
 _INVISIBLE |= set(range(0xE0100, 0xE01F0))
 
 
-def resembling(name: str, others: Iterable[str]) -> str | None:
+def find_lookalike(name: str, others: Iterable[str]) -> str | None:
     """Return the first of these names that people would mistake for this one, or None."""
     forms = _comparable_forms(name)
     return next((other for other in others if any(map(str.__eq__, forms, _comparable_forms(other)))), None)

@@ -15,7 +15,7 @@ from pairsmith.campaign import counted
 from pairsmith.campaign.people import invites
 from pairsmith.campaign.store.raters import LOCAL
 from pairsmith.campaign.store.schema import MADE_ELSEWHERE, SECOND, answers, items, leases, pairs, people
-from pairsmith.campaign.store.statements import closed_states, lacks_answers
+from pairsmith.campaign.store.statements import finished_lease_states, lacks_answers
 
 if TYPE_CHECKING:
     from pairsmith.campaign.store.store import Store
@@ -142,7 +142,7 @@ def active_raters(store: Store) -> sa.Select[tuple[int]]:
 def _is_closed_to_its_person(store: Store) -> sa.ColumnElement[bool]:
     """Return the condition that a lease's person answered, skipped or still holds its pair, and cannot get it now."""
     held = (leases.c.state == "open") & (leases.c.expires > store.now())
-    return leases.c.state.in_(closed_states(store.settings.repeats)) | held
+    return leases.c.state.in_(finished_lease_states(store.settings.repeats)) | held
 
 
 def _rate_and_raters_at_work(store: Store) -> tuple[float, int]:

@@ -14,7 +14,7 @@ from pairsmith.campaign.answering import goals
 from pairsmith.campaign.planning import pace
 from pairsmith.campaign.planning.rounds import Round, choose_question, count_possible, next_round
 from pairsmith.campaign.store import statements as sql
-from pairsmith.campaign.store.answers import pairs_to_ask
+from pairsmith.campaign.store.answers import new_pair_rows
 from pairsmith.campaign.store.schema import RANDOM, REPEATED, pairs
 from pairsmith.campaign.store.snapshot import CampaignSnapshot, take_snapshot
 from pairsmith.model.gaussian_process import BradleyTerryGP
@@ -64,7 +64,7 @@ def add_round(store: Store, chosen: Round, snapshot: CampaignSnapshot) -> bool:
             if (before[0] or 0, before[1] or 0) != (snapshot.last_pair, snapshot.last_round) or not only_bridging:
                 return False
             bridging = {(pair.first, pair.second) for pair in added}
-        rows = pairs_to_ask(chosen.pairs, chosen.why, last_round + 1, store.settings)
+        rows = new_pair_rows(chosen.pairs, chosen.why, last_round + 1, store.settings)
         rows = [row for row in rows if (row["first"], row["second"]) not in bridging]
         new, again = ([row for row in rows if (row["why"] == REPEATED) == repeated] for repeated in (False, True))
         if new:

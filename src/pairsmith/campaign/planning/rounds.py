@@ -82,7 +82,7 @@ def design_model(
     criterion = CRITERIA.get(DEFAULT_OBJECTIVE if objective is None else objective)
     if criterion is None or not criterion.needs_model:
         return None
-    if not criterion.only_effects:
+    if not criterion.needs_gaussian_process:
         return fit_linear(snapshot)
     return fit_or_prior(snapshot, previous) if fitted is None else fitted
 
@@ -192,7 +192,7 @@ def next_pairs(
         if model is None and objective in CRITERIA and CRITERIA[objective].needs_model:
             objective = "d-optimal"
     taken = _closed_pairs(snapshot) if isinstance(model, BradleyTerryGP) else snapshot.planned
-    k = min(k, _remaining(snapshot, taken, max_per_item).at_most())
+    k = min(k, _remaining(snapshot, taken, max_per_item).max_picks())
     if k == 0:
         return None
     featureless = snapshot.features.shape[1] == 0
@@ -216,7 +216,7 @@ def next_pairs(
 
 def count_possible(snapshot: CampaignSnapshot, max_per_item: int | None) -> int:
     """Return an upper bound on the number of pairs of another round."""
-    return _remaining(snapshot, _closed_pairs(snapshot), max_per_item).at_most()
+    return _remaining(snapshot, _closed_pairs(snapshot), max_per_item).max_picks()
 
 
 def _remaining(snapshot: CampaignSnapshot, taken: Ints, max_per_item: int | None) -> Remaining:

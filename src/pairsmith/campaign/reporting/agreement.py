@@ -13,7 +13,7 @@ from pairsmith.campaign.store.schema import CHANGED
 INTERVAL_LEVEL = 0.9
 
 
-def judges_against_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
+def compare_judges_with_people(answers: pd.DataFrame) -> list[dict[str, Any]]:
     """Return a row for each program: on how many pairs it can be compared with people, and how far they agree.
 
     `answers` has the columns of `load_answers`. Pairs that the program answered differently from each side are

@@ -43,7 +43,7 @@ _ANSWERS = (
 _DISPUTED = (
     sa.select(leases.c.pair)
     .join(answers)
-    .where(leases.c.state == "answered", sql.of_those_who_count)
+    .where(leases.c.state == "answered", sql.by_counted_rater)
     .group_by(leases.c.pair)
     .having(sa.func.min(answers.c.outcome) != sa.func.max(answers.c.outcome))
 )

@@ -2,7 +2,7 @@
 
 The page is built from FIGURES, LEARNED, PEOPLE_COLUMNS and JUDGE_COLUMNS, and its script fills in the values. To add a
 figure, add it to FIGURES and to `count`. To add a column or a value of the model, add it here and add its key in
-`raters.rate_raters`, `agreement.judges_against_people` or `report.make_report`.
+`raters.rate_raters`, `agreement.compare_judges_with_people` or `report.make_report`.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def count(store: Store, question: int | None = None) -> dict[str, int]:
         of_question = pairs.c.question == question
         leased = leases.c.pair.in_(sa.select(pairs.c.id).where(of_question))
     in_state = sa.select(sa.func.count()).select_from(leases).where(leased)
-    counts = (leases.c.state == "answered") & sql.of_those_who_count
+    counts = (leases.c.state == "answered") & sql.by_counted_rater
     queries = {
         "answers": in_state.where(counts),
         "last_hour": in_state.join(answers).where(counts, answers.c.at > hour_ago),

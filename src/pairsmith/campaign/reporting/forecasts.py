@@ -16,7 +16,7 @@ from pairsmith.campaign.reporting.history import begins_with, fingerprint
 from pairsmith.campaign.store.snapshot import CampaignSnapshot
 from pairsmith.data.arrays import Ints
 from pairsmith.data.candidates import WithinGroups, remaining_pairs
-from pairsmith.forecasting import first_at, forecast
+from pairsmith.forecasting import first_crossing, forecast
 
 MIN_ANSWERS = 40  # for a forecast: fewer hardly tell how far scores lie apart
 REFRESH_RATIO = 1.2  # a forecast is made again after this many times as many answers
@@ -91,7 +91,7 @@ def anchor(forecast: dict[str, Any] | None, snapshot: CampaignSnapshot, doubt: f
     ]
     low, middle, high = curves
     result["needed"] = [
-        [target, *(first_at(more, curve, target) for curve in (middle, low, high))]
+        [target, *(first_crossing(more, curve, target) for curve in (middle, low, high))]
         for target in DOUBT_TARGETS
         if target < doubt
     ]
@@ -102,4 +102,6 @@ def count_open_pairs(snapshot: CampaignSnapshot) -> int:
     """Count the pairs that may be asked: those without an answer, or all if the design may ask a pair again."""
     groups = None if snapshot.groups is None else WithinGroups(snapshot.groups)
     answered: Ints = snapshot.answers[["first", "second"]].drop_duplicates().to_numpy()
-    return remaining_pairs(groups, len(snapshot.features), answered[:0] if snapshot.asks_again else answered).at_most()
+    return remaining_pairs(
+        groups, len(snapshot.features), answered[:0] if snapshot.asks_again else answered
+    ).max_picks()

@@ -10,7 +10,7 @@ import pandas as pd
 import sqlalchemy as sa
 
 from pairsmith.campaign.reporting import dashboard
-from pairsmith.campaign.store.media import parts_with_files
+from pairsmith.campaign.store.media import file_parts
 from pairsmith.campaign.store.schema import items
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _caption(name: str, group: str | None, parts: Any) -> Caption:
         if kind in ("text", "markdown") and isinstance(value, str)
     ]
     text = " ".join(" ".join(texts)[: 4 * MAX_CAPTION_CHARACTERS].split())
-    picture = next((at for at, kind, _ in parts_with_files(parts) if kind == "image"), None)
+    picture = next((at for at, kind, _ in file_parts(parts) if kind == "image"), None)
     return Caption(
         name, group, text if len(text) <= MAX_CAPTION_CHARACTERS else f"{text[: MAX_CAPTION_CHARACTERS - 1]}…", picture
     )

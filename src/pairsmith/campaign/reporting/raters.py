@@ -67,7 +67,7 @@ def rate_raters(snapshot: CampaignSnapshot, model: BradleyTerryGP, predictions: 
         return []
     frame = snapshot.answers.reset_index(drop=True)
     frame["agreement"] = _agreement_on_repeated(frame)
-    left_out, shown = model.left_out_, evidence(snapshot)["outcomes"]
+    left_out, shown = model.leave_one_out_, evidence(snapshot)["outcomes"]
     frame = frame.assign(gap=left_out["gap"], error=left_out["error"], shown=shown, prediction=predictions)
     count = frame["rater"].nunique()
     rows = [

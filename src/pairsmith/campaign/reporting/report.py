@@ -9,7 +9,7 @@ import pandas as pd
 
 from pairsmith.campaign.learning import evidence
 from pairsmith.campaign.reporting import advice, calibration, forecasts
-from pairsmith.campaign.reporting.agreement import judges_against_people
+from pairsmith.campaign.reporting.agreement import compare_judges_with_people
 from pairsmith.campaign.reporting.calibration import Calibration, Estimate
 from pairsmith.campaign.reporting.dashboard import EMPTY_REPORT
 from pairsmith.campaign.reporting.history import ReportState, begins_with, fingerprint, update_history
@@ -50,7 +50,7 @@ def make_report(snapshot: CampaignSnapshot, state: ReportState | None = None) ->
             for (mark, claimed), measured in zip(history, calibrations, strict=True)
         ],
         "people": rate_raters(snapshot, model, state.predictions),
-        "judges": judges_against_people(snapshot.answers),
+        "judges": compare_judges_with_people(snapshot.answers),
         "learned": {
             "doubt": round(doubt, 5),
             "reliability": round(reliability, 5),
@@ -171,7 +171,7 @@ def find_disputed_items(snapshot: CampaignSnapshot, model: BradleyTerryGP) -> li
     (y - p)^2, with p as all other answers predict it. The sum over an item's answers is compared with its
     expectation, p (1 - p) per answer, in standard errors; the variance per answer is p (1 - p) (1 - 2 p)^2.
     """
-    left_out, answers = model.left_out_, evidence(snapshot)
+    left_out, answers = model.leave_one_out_, evidence(snapshot)
     p, y = left_out["p"].to_numpy(), (answers["outcomes"] + 1) / 2
     expected = p * (1 - p)
     each = pd.DataFrame(

@@ -23,7 +23,7 @@ from pairsmith.campaign.people import seals
 from pairsmith.campaign.planning.rounds import Round, next_round
 from pairsmith.campaign.setup.table import Authors, Parts, Prompts
 from pairsmith.campaign.store import database, schema
-from pairsmith.campaign.store.answers import pairs_to_ask
+from pairsmith.campaign.store.answers import new_pair_rows
 from pairsmith.campaign.store.database import CampaignError
 from pairsmith.campaign.store.items import StoredItems
 from pairsmith.campaign.store.media import MEDIA, MediaError, open_file, relative
@@ -63,7 +63,11 @@ def create(
     check_place(target)
     gold.check_rate(gold_rate)
     options = options.checked()
-    if items.features.shape[1] == 0 and options.objective != "random" and not CRITERIA[options.objective].only_effects:
+    if (
+        items.features.shape[1] == 0
+        and options.objective != "random"
+        and not CRITERIA[options.objective].needs_gaussian_process
+    ):
         problem = f"{options.objective} designs by features, and there are none; leave it out"
         raise OptionError("objective", problem)
     if len(options.questions) > 1 and labels is not None:
@@ -99,7 +103,7 @@ def create(
         row = {"id": 1, "version": schema.VERSION, "settings": options.to_stored(), "goals": stored_goals}
         connection.execute(schema.campaign.insert().values(row))
         connection.execute(schema.items.insert(), item_rows(stored_items, parts, 0, prompts, authors))
-        connection.execute(schema.pairs.insert(), pairs_to_ask(first_round.pairs, first_round.why, 1, options))
+        connection.execute(schema.pairs.insert(), new_pair_rows(first_round.pairs, first_round.why, 1, options))
         gold.keep(connection, gold_outcomes or {}, gold_rate)
 
     _write_whole(target, fill)

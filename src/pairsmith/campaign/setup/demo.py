@@ -59,7 +59,7 @@ def make_demo(target: str, count: int = 300, k: int = 60, seed: int = 0) -> int:
     )
 
 
-def make_demo_of_texts(target: str, k: int = 30) -> tuple[int, Recipe]:
+def make_text_demo(target: str, k: int = 30) -> tuple[int, Recipe]:
     """Make a campaign from 60 short reviews, as `pairsmith campaign create` does from a table of texts.
 
     Return the number of pairs in its first round, and the recipe that made features of the texts.

@@ -15,7 +15,7 @@ import pandas as pd
 
 from pairsmith.campaign.options import TableColumns
 from pairsmith.campaign.store.items import TEXT_KINDS
-from pairsmith.campaign.store.media import MEDIA, refuse_addresses
+from pairsmith.campaign.store.media import MEDIA, refuse_web_addresses
 from pairsmith.data.names import quoted
 from pairsmith.files.formats import read_table
 from pairsmith.files.items import Items, id_column_of, read_items, read_raw_items
@@ -146,7 +146,7 @@ def read_shown_columns(path: Path, shown: Sequence[tuple[str, str]]) -> pd.DataF
             raise ValueError(f"{path}: --show names the column {column!r}; it has {', '.join(table.columns)}")
     for kind, column in shown:
         if kind in MEDIA:
-            refuse_addresses(table[column], f"{path}: --show {kind}:{column}")
+            refuse_web_addresses(table[column], f"{path}: --show {kind}:{column}")
     empty = table[columns].isna() | (table[columns].astype(str).apply(lambda texts: texts.str.strip()) == "")
     if columns and empty.all(axis=1).any():
         row = table.index[int(np.argmax(empty.all(axis=1)))] + 1

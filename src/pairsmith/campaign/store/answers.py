@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import statements as sql
-from pairsmith.campaign.store.raters import excluded_ids, rater_named
+from pairsmith.campaign.store.raters import excluded_rater_ids, find_or_add_rater
 from pairsmith.campaign.store.schema import IMPORTED, MADE_ELSEWHERE, answers, leases, pairs, people
 from pairsmith.data.arrays import Floats, Ints
 
@@ -100,7 +100,7 @@ def add_answers(store: Store, frame: pd.DataFrame) -> int:
             return 0
         ids = pair_ids(connection, ((int(row.first), int(row.second)) for row in new), store.settings)
         new_pairs = [ids[row.first, row.second, row.question] for row in new]
-        raters = {name: rater_named(connection, name) for name in dict.fromkeys(row.rater for row in new)}
+        raters = {name: find_or_add_rater(connection, name) for name in dict.fromkeys(row.rater for row in new)}
         lease_rows = [
             {"token": secrets.token_urlsafe(16), "pair": pair, "person": raters[row.rater],
              "left": int(row.left), "state": "answered", "again": False, "expires": MADE_ELSEWHERE,
@@ -119,7 +119,7 @@ def add_answers(store: Store, frame: pd.DataFrame) -> int:
             for lease, row in zip(lease_rows, new, strict=True)
         ]  # fmt: skip
         connection.execute(sql.ANSWER, answer_rows)
-        excluded = excluded_ids(connection)
+        excluded = excluded_rater_ids(connection)
         counting = Counter(lease["pair"] for lease in lease_rows if lease["person"] not in excluded)
         steps = [{"pair": pair, "step": -counting[pair]} for pair in dict.fromkeys(new_pairs)]
         connection.execute(sql.ADD_WANTED, steps)
@@ -154,12 +154,12 @@ def pair_ids(
     ids = {(row.first, row.second, row.question): row.id for row in connection.execute(query)}
     missing = [pair for pair in dict.fromkeys(needed) if (*pair, 0) not in ids]
     if missing:
-        connection.execute(pairs.insert(), pairs_to_ask(missing, [IMPORTED] * len(missing), 0, options))
+        connection.execute(pairs.insert(), new_pair_rows(missing, [IMPORTED] * len(missing), 0, options))
         ids = {(row.first, row.second, row.question): row.id for row in connection.execute(query)}
     return ids
 
 
-def pairs_to_ask(
+def new_pair_rows(
     chosen: Sequence[Sequence[int]] | Ints, reasons: Sequence[str], round_number: int, options: CampaignOptions
 ) -> list[dict[str, Any]]:
     """Return rows of the table of pairs, one for each chosen pair and question. Round 0 means not planned."""

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store import statements as sql
 from pairsmith.campaign.store.database import CampaignError
-from pairsmith.campaign.store.media import MEDIA, parts_with_files
+from pairsmith.campaign.store.media import MEDIA, file_parts
 from pairsmith.campaign.store.schema import items
 from pairsmith.data.arrays import Ints
 
@@ -80,4 +80,4 @@ def prompt(connection: sa.Connection, row: int) -> str | None:
 def files(connection: sa.Connection) -> list[tuple[str, str]]:
     """Return (kind, path in the folder) of each file that raters see."""
     all_parts = connection.execute(sa.select(items.c.parts).order_by(items.c.row)).scalars().all()
-    return sorted({(kind, path) for own in all_parts for _, kind, path in parts_with_files(own)})
+    return sorted({(kind, path) for own in all_parts for _, kind, path in file_parts(own)})

@@ -44,7 +44,7 @@ def ending(path: str) -> str:
     return os.path.splitext(path)[1].lower()
 
 
-def refuse_addresses(paths: Iterable[Any], where: str) -> None:
+def refuse_web_addresses(paths: Iterable[Any], where: str) -> None:
     """Refuse web addresses instead of files: nothing is downloaded."""
     for row, path in enumerate(paths, 1):
         if re.match(r"(https?|ftp|file|data|s3|gs):", str(path), re.IGNORECASE):
@@ -144,7 +144,7 @@ def _root_element(head: bytes) -> str:
     return names[0] if names else ""
 
 
-def parts_with_files(parts: Any) -> Iterable[tuple[int, str, str]]:
+def file_parts(parts: Any) -> Iterable[tuple[int, str, str]]:
     """Yield (place, kind, path) of the parts of an item that are files. A foreign database may hold anything."""
     for place, part in enumerate(parts if isinstance(parts, list) else ()):
         if isinstance(part, list) and len(part) == 2 and isinstance(part[1], str) and part[0] in ("image", "audio"):

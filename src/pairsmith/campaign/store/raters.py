@@ -10,7 +10,7 @@ LOCAL = "local"  # the rater at this machine, who needs no invite
 UNNAMED = "imported"  # the rater of imported answers without a name
 
 
-def rater_named(connection: sa.Connection, name: str) -> int:
+def find_or_add_rater(connection: sa.Connection, name: str) -> int:
     """Return the id of the rater of this name, who is added if there is none."""
     rater = connection.execute(sa.select(people.c.id).where(people.c.name == name, people.c.role == "rater")).scalar()
     if rater is not None:
@@ -20,6 +20,6 @@ def rater_named(connection: sa.Connection, name: str) -> int:
     return int(key[0])
 
 
-def excluded_ids(connection: sa.Connection) -> set[int]:
+def excluded_rater_ids(connection: sa.Connection) -> set[int]:
     """Return the ids of the people whose answers do not count."""
     return set(connection.execute(sa.select(people.c.id).where(people.c.excluded)).scalars())

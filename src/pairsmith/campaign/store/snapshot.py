@@ -14,7 +14,7 @@ from pairsmith.campaign.options import CampaignOptions
 from pairsmith.campaign.store.answers import load_answers
 from pairsmith.campaign.store.raters import LOCAL
 from pairsmith.campaign.store.schema import MADE_ELSEWHERE, leases, pairs, people
-from pairsmith.campaign.store.statements import REVISION, closed_states
+from pairsmith.campaign.store.statements import REVISION, finished_lease_states
 from pairsmith.data.arrays import Ints
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _repeatable_pairs(connection: sa.Connection, options: CampaignOptions, quest
     )
     done = (
         sa.select(leases.c.pair, sa.func.count(leases.c.person.distinct()).label("people"))
-        .where(leases.c.state.in_(closed_states(options.repeats)))
+        .where(leases.c.state.in_(finished_lease_states(options.repeats)))
         .where(leases.c.person.in_(active))
         .group_by(leases.c.pair)
         .subquery()

@@ -26,7 +26,7 @@ _own = leases.c.person == _value("person")
 # Imported answers carry a person's name, but that person did not give them here and cannot take them back.
 _own_here = _own & (leases.c.expires != MADE_ELSEWHERE)
 # Keeps the leases of people whose answers count.
-of_those_who_count = leases.c.person.not_in(sa.select(people.c.id).where(people.c.excluded))
+by_counted_rater = leases.c.person.not_in(sa.select(people.c.id).where(people.c.excluded))
 
 PERSON = sa.select(people).where(people.c.hash == _value("hash"), people.c.role == _value("role"))
 PARTS = sa.select(items.c.parts).where(items.c.row == _value("row"))
@@ -61,7 +61,7 @@ GIVE_BACK = (  # all open leases of this person
     leases.update().where(leases.c.person == _value("holder"), _live).values(expires=_value("until"))
 )
 SHOW = leases.update().where(leases.c.id == _value("lease")).values(expires=_value("until"), wording=_value("shown"))
-TAKE_UP = (  # an abandoned lease
+RESUME_LEASE = (  # an abandoned lease
     leases.update()
     .where(leases.c.id == _value("lease"))
     .values(expires=_value("until"), why=_value("reason"), wording=_value("shown"))
@@ -108,7 +108,7 @@ PROGRESS = sa.select(
     campaign.c.state,
     campaign.c.goals,
     _quota,
-    _answered_count.where(of_those_who_count).scalar_subquery().label("total"),
+    _answered_count.where(by_counted_rater).scalar_subquery().label("total"),
     _answered_count.where(_own_here).scalar_subquery().label("own"),
     sa.select(sa.func.coalesce(sa.func.sum(pairs.c.wanted), 0))
     .where(sa.text("wanted > 0"))
@@ -134,9 +134,9 @@ END = sa.select(campaign.c.state, campaign.c.goals, _closed.label("closed_at"))
 _open_count = sa.select(sa.func.count()).where(_live)
 # Numbers of answers and of open leases: those that count towards the budget, and one person's own.
 GIVEN = sa.select(
-    _answered_count.where(of_those_who_count).scalar_subquery(), _open_count.where(of_those_who_count).scalar_subquery()
+    _answered_count.where(by_counted_rater).scalar_subquery(), _open_count.where(by_counted_rater).scalar_subquery()
 )
-GIVEN_BY = sa.select(_answered_count.where(_own_here).scalar_subquery(), _open_count.where(_own).scalar_subquery())
+OWN_COUNTS = sa.select(_answered_count.where(_own_here).scalar_subquery(), _open_count.where(_own).scalar_subquery())
 ITEMS = sa.select(sa.func.count()).select_from(items)
 GROUP_SIZES = sa.select(sa.func.count()).select_from(items).group_by(items.c.grouped)
 PAIRS = sa.select(sa.func.count()).select_from(pairs).where(pairs.c.question == 0)
@@ -149,29 +149,29 @@ PAIRS_WITHIN_GROUPS = (
 LEFT = sa.select(pairs.c.id).where(sa.text("wanted > 0")).limit(1)
 
 
-def closed_states(repeats: bool) -> tuple[str, ...]:
+def finished_lease_states(repeats: bool) -> tuple[str, ...]:
     """Return the states of a lease after which the same person is not shown its pair again."""
     return ("skipped",) if repeats else ("answered", "skipped")
 
 
-LEFT_TO = {  # a pair that lacks answers and that this person has not finished, even if others hold it
+UNFINISHED_PAIR_FOR = {  # a pair that lacks answers and that this person has not finished, even if others hold it
     repeats: LEFT.where(
-        ~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats)))
+        ~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(finished_lease_states(repeats)))
     )
     for repeats in (False, True)
 }
 
 _may_be_asked_again = sa.exists().where(people.c.id == _value("person"), ~people.c.excluded, ~people.c.program)
-MAY_BE_REPEATED = {  # a complete pair that this person may be asked, see `CampaignSnapshot.repeatable`
+REPEATABLE_PAIR = {  # a complete pair that this person may be asked, see `CampaignSnapshot.repeatable`
     repeats: sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.question, sa.literal(REPEATED).label("why"))
     .where(pairs.c.wanted <= 0, pairs.c.gold.is_(None), pairs.c.first < pairs.c.second, _may_be_asked_again)
-    .where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(closed_states(repeats))))
+    .where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, leases.c.state.in_(finished_lease_states(repeats))))
     .limit(1)
     for repeats in (False, True)
 }
-FOR_A_NEWCOMER = {  # a random one of these pairs that this person does not hold
+RANDOM_REPEATABLE_PAIR = {  # a random one of these pairs that this person does not hold
     repeats: pair.where(~sa.exists().where(leases.c.pair == pairs.c.id, _own, _live)).order_by(sa.func.random())
-    for repeats, pair in MAY_BE_REPEATED.items()
+    for repeats, pair in REPEATABLE_PAIR.items()
 }
 ANSWERED_HERE = sa.select(leases.c.id).where(_own_here, leases.c.state == "answered")
 
@@ -184,7 +184,7 @@ def _may_be_shown(repeats: bool) -> sa.Select[tuple[int, int, int, int, str]]:
     """Select the pairs that this person may still be shown."""
     held = (_own_leases.c.state == "open") & (_own_leases.c.expires > _value("now"))
     return sa.select(pairs.c.id, pairs.c.first, pairs.c.second, pairs.c.question, pairs.c.why).where(
-        ~sa.exists().where(_of_this_pair, _own_leases.c.state.in_(closed_states(repeats)) | held),
+        ~sa.exists().where(_of_this_pair, _own_leases.c.state.in_(finished_lease_states(repeats)) | held),
     )
 
 
@@ -221,7 +221,7 @@ def _for_rows_of_pair(query: sa.Select[tuple[int, int, int, int, str]]) -> sa.Se
 NEXT_FREE_PAIR = {repeats: _next_free_pair(repeats) for repeats in (False, True)}
 # The questions with which this person is shown a pair: those that lack answers; all of them for a gold pair or a
 # pair that is asked again.
-QUESTIONS_OF = {repeats: _for_rows_of_pair(_free_pairs(repeats)) for repeats in (False, True)}
+OPEN_QUESTIONS_OF_PAIR = {repeats: _for_rows_of_pair(_free_pairs(repeats)) for repeats in (False, True)}
 ALL_QUESTIONS_OF = {repeats: _for_rows_of_pair(_may_be_shown(repeats)) for repeats in (False, True)}
 _times = (
     sa.select(sa.func.count())
@@ -244,5 +244,5 @@ LAST_SHOWN = (  # the pair this person was shown last: leases are equally long, 
     .order_by(leases.c.expires.desc(), leases.c.id.desc())
     .limit(1)
 )
-LEASES_OF = sa.select(sa.func.count()).where(_own, leases.c.state.in_(("open", "answered", "skipped", "undone")))
+LEASE_COUNT = sa.select(sa.func.count()).where(_own, leases.c.state.in_(("open", "answered", "skipped", "undone")))
 LEASE, ANSWER = leases.insert(), answers.insert()

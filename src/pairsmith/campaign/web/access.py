@@ -40,7 +40,7 @@ class Access:
         scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
         token = bearer if scheme.lower() == "bearer" else request.cookies.get(self.cookie_name(role), "")
         if token:
-            person = people.person_of(self.store, token, role)
+            person = people.person_with_token(self.store, token, role)
             if person is not None:
                 return person
             if bearer:
@@ -51,7 +51,7 @@ class Access:
 
     @cached_property
     def _local_person(self) -> int:
-        return people.local_person(self.store)
+        return people.local_rater(self.store)
 
     def require_any_invite(self, request: Request) -> None:
         """Accept an invite in any role, or refuse with 401."""
@@ -62,7 +62,7 @@ class Access:
 
     def enter_by_link(self, request: Request, token: str, role: str, address: str) -> Response:
         """Lead from the link of an invite to its page, with a cookie that keeps the invite."""
-        if people.person_of(self.store, token, role) is None:
+        if people.person_with_token(self.store, token, role) is None:
             raise HTTPException(401, NOT_VALID)
         response = RedirectResponse(address, 303)
         self.set_cookie(request, response, token, role)
@@ -77,4 +77,7 @@ class Access:
 
     def has_rater_invite(self, request: Request) -> bool:
         """Return whether this browser keeps a rater's invite."""
-        return people.person_of(self.store, request.cookies.get(self.cookie_name("rater"), ""), "rater") is not None
+        return (
+            people.person_with_token(self.store, request.cookies.get(self.cookie_name("rater"), ""), "rater")
+            is not None
+        )

@@ -138,7 +138,7 @@ def organising(store: Store, access: Access) -> APIRouter:
         problem, report = dashboard.last_problem(store), dashboard.shown_report(store, counts["answers"], index)
         with store.reading() as connection:
             excluded, (struck, _) = corrections.excluded(connection), corrections.left_out(connection)
-            gold_by_rater = gold.right_and_asked(connection, index)
+            gold_by_rater = gold.score_raters(connection, index)
         for row in (*report["people"], *excluded):
             row["gold"] = gold_by_rater.get(row["name"])
         return {**counts, "problem": problem, "report": report, "excluded": excluded,

@@ -326,7 +326,7 @@ def test_sounds_play_without_answering_and_keys_answer(browser, tmp_path, make, 
     press_play(right)
     playing(right)
     assert left.evaluate(state)["paused"]  # one at a time
-    assert leases.progress(store, people.local_person(store))["yours"] == 0  # playing is not answering
+    assert leases.progress(store, people.local_rater(store))["yours"] == 0  # playing is not answering
     accessible(page)
 
     # A rater who came by Tab plays and seeks with the keys of the control.
@@ -372,7 +372,7 @@ def test_long_texts_scroll_by_keyboard(browser, tmp_path, make, served):
             break
         answerable(page)
         page.keyboard.press("ArrowLeft")
-    given = leases.progress(store, people.local_person(store))["yours"]
+    given = leases.progress(store, people.local_rater(store))["yours"]
     shown = page.get_attribute("#pair", "data-lease")
     page.keyboard.press("Tab")
     while not long.first.evaluate("text => document.activeElement === text"):
