@@ -120,4 +120,4 @@ def test_tables_have_a_prompt_column(run, store):
 def test_dpo_options_are_refused_for_other_formats(run, store):
     for option in ("--each", "--conversational"):
         code, _, err = run("campaign", "export", "c.db", "--format", "csv", "-o", "x.csv", option)
-        assert (code, err) == (2, f"Error: {option} is of --format dpo; leave it out\n")
+        assert (code, err) == (2, f"Error: {option} is for --format dpo; leave it out\n")

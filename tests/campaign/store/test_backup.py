@@ -63,7 +63,7 @@ def test_files_are_overwritten_only_with_force(tmp_path, make, run):
     assert (tmp_path / "there.db").read_text() == "precious"
     code, out, err = run("campaign", "backup", store.target, "-o", str(tmp_path / "there.db"), "--force")
     assert (code, err) == (0, "")
-    assert out == f"Wrote {tmp_path}/there.db: 12 items, 0 answers. It was read again, and is whole.\n"
+    assert out == f"Wrote {tmp_path}/there.db: 12 items, 0 answers. It was read again and is complete.\n"
 
 
 def test_a_campaign_of_another_version_is_copied_as_it_is(tmp_path, make):
